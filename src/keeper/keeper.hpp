@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "base/fd.hpp"
+#include "base/log.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace weightfs::keeper {
+
+struct KeeperOptions {
+  std::filesystem::path mountpoint;
+  /// Where daemons connect; empty where the keeper starts the daemon itself.
+  std::filesystem::path socket;
+  /// Who may connect besides root.
+  uid_t daemon_uid = 0;
+  gid_t daemon_gid = 0;
+  /// Shown in /proc/mounts as the device.
+  std::string source_name = "weightfs";
+  /// The daemon's command line, argv[0] included; empty where somebody else starts it. It is run as
+  /// daemon_uid:daemon_gid, without capabilities and with no_new_privs, its keeper socket as the
+  /// descriptor whose number replaces "{keeper-fd}" in the arguments; and run again, after a growing
+  /// pause, when it dies.
+  std::vector<std::string> daemon_command;
+};
+
+/// The privileged process: mounts, holds /dev/fuse and the session memory, registers backing files,
+/// supervises. No network, no parser of foreign bytes, no thread: one poll loop.
+///
+/// A mount left by a dead keeper ("Transport endpoint is not connected") is detached and replaced. Error
+/// from the constructor: kNotFound no mount point; kInvalid not a directory; kBusy a live weightfs is
+/// mounted there; kPermission not root; kUnsupported no /dev/fuse.
+class Keeper {
+ public:
+  Keeper(KeeperOptions options, Log log);
+  Keeper(const Keeper&) = delete;
+  Keeper& operator=(const Keeper&) = delete;
+  /// Unmounts (lazily if it is busy) what is still mounted.
+  ~Keeper();
+
+  /// Serves until `stop` (a descriptor that becomes readable, such as a signalfd) or an unmount request
+  /// of the daemon, or until the mount is gone (umount by hand). Returns the exit status.
+  int run(int stop_descriptor);
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weightfs::keeper

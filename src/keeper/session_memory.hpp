@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "base/fd.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weightfs::keeper {
+
+/// What must survive the daemon for its successor to go on serving the same kernel session, in a memfd
+/// that the keeper holds and never looks into. The daemon maps it; every change is a store to memory, so
+/// a kill -9 at any instruction leaves it whole: records are written first and published by one atomic
+/// length, slots by one atomic store.
+///
+/// Layout (native endianness; it never leaves the machine): a header page with magic, version and the
+/// saved FUSE_INIT; a table of backing slots; an append-only log of records. The file is sparse: only
+/// what is used takes memory.
+///
+/// Thread-safe. One process writes at a time (the keeper sees to that).
+class SessionMemory {
+ public:
+  static constexpr std::size_t kMaxBackingSlots = 64 << 10;
+  static constexpr std::uint64_t kLogBytes = 256ULL << 20;
+
+  /// A new, empty memory; for the keeper. Sealed against resizing.
+  [[nodiscard]] static Fd create();
+  /// Maps it. Error(kUnsupported) if its version is another's, kCorrupt if it is damaged.
+  explicit SessionMemory(const Fd& memory);
+  SessionMemory(const SessionMemory&) = delete;
+  SessionMemory& operator=(const SessionMemory&) = delete;
+  ~SessionMemory();
+
+  /// kPending: saved, but the daemon may have died before the kernel got the reply.
+  enum class InitState : std::uint32_t { kNone, kPending, kDone };
+  [[nodiscard]] InitState init_state() const;
+  /// The kernel's FUSE_INIT request as it came (header included), at most 1 KiB. State becomes kPending.
+  void save_init(std::span<const std::byte> request);
+  void mark_init_done();
+  [[nodiscard]] std::vector<std::byte> saved_init() const;
+
+  /// Appends a record (at most 64 KiB). Error(kNoSpace) when the log is full.
+  void append(std::string_view record);
+  [[nodiscard]] std::vector<std::string> records() const;
+
+  /// How the kernel has a node id open. The mode of a node id must not change while it is open, and all
+  /// its passthrough opens must use one backing id (the kernel answers EIO otherwise).
+  struct Backing {
+    std::uint64_t node_id = 0;
+    std::int32_t backing_id = 0;  ///< > 0 passthrough; kCached where it is served by the daemon
+    std::uint32_t opens = 0;
+  };
+  static constexpr std::int32_t kCached = -1;
+  [[nodiscard]] std::optional<Backing> backing(std::uint64_t node_id) const;
+  /// Adds a slot with one open. The node id must not have one. Error(kNoSpace) when the table is full.
+  void add_backing(std::uint64_t node_id, std::int32_t backing_id);
+  /// Returns the opens after the change. Count an open before replying to it.
+  std::uint32_t count_open(std::uint64_t node_id);
+  /// At 0 the slot is removed; the caller then closes the backing id.
+  std::uint32_t count_release(std::uint64_t node_id);
+  [[nodiscard]] std::vector<Backing> backings() const;
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weightfs::keeper

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace weightfs::snapshot {
+
+enum class Scheme { kFile, kHttp, kHttps, kHf, kOci, kS3 };
+
+/// What a person writes for a source: `file:///data/llama`, `https://host/models/llama/`,
+/// `hf://org/name@main`. A value; parsing touches neither disk nor network.
+class Reference {
+ public:
+  /// Error(kInvalid) with what is wrong and an example of what is right. For http(s) the URL may carry
+  /// no user:password (secrets come from files or the environment) and no fragment.
+  [[nodiscard]] static Reference parse(std::string_view text);
+
+  [[nodiscard]] Scheme scheme() const noexcept { return scheme_; }
+  /// Without the scheme and "://": an absolute path for file, host and path for the others.
+  [[nodiscard]] const std::string& locator() const noexcept { return locator_; }
+  /// What a person wrote, normalised (file paths without trailing '/').
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+
+  bool operator==(const Reference&) const = default;
+
+ private:
+  Scheme scheme_ = Scheme::kFile;
+  std::string locator_;
+  std::string text_;
+};
+
+}  // namespace weightfs::snapshot

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "digest/digest.hpp"
+#include "snapshot/file.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weightfs::snapshot {
+
+/// One revision's tree of files. An immutable value; share it as `SnapshotPtr`.
+///
+/// Two digests name it. Both are the sha256 over one line per file in path order (FORMAT.md):
+///   id   over path, size, executable bit and sha256: the same on every node. Only a snapshot whose
+///        files all have a sha256 has one; until then it is *provisional*.
+///   key  the same with the validator in place of each sha256 that was unknown when the reference was
+///        resolved. It never changes while digests are learned, so trees, inode numbers and state files
+///        go by it. Where nothing was unknown, key == id.
+class Snapshot {
+ public:
+  /// Sorts the files and checks them: every path valid, no duplicates, no path that is both a file and
+  /// a directory; throws Error(kInvalid). `source` is the reference it came from, as a person wrote it.
+  Snapshot(std::string source, std::string revision, std::vector<File> files);
+
+  [[nodiscard]] const std::string& source() const noexcept { return source_; }
+  /// What the source calls this revision: a commit, a manifest digest; the key's hex where it has none.
+  [[nodiscard]] const std::string& revision() const noexcept { return revision_; }
+  /// Sorted by path, bytewise. An index into it is stable for the life of the key.
+  [[nodiscard]] const std::vector<File>& files() const noexcept { return files_; }
+  [[nodiscard]] const File* find(std::string_view path) const noexcept;
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+
+  [[nodiscard]] const Digest& key() const noexcept { return key_; }
+  [[nodiscard]] const std::optional<Digest>& id() const noexcept { return id_; }
+  [[nodiscard]] bool provisional() const noexcept { return !id_; }
+
+  /// The same snapshot with the digest of one file learned; key() stays. Error(kCorrupt) if the file
+  /// is known to have another.
+  [[nodiscard]] Snapshot with_digest(std::size_t file_index, const Digest& sha256) const;
+
+  /// The state file (FORMAT.md): JSON, round-trips every byte. Throws Error(kInvalid).
+  [[nodiscard]] std::string to_json() const;
+  [[nodiscard]] static Snapshot from_json(std::string_view json);
+
+ private:
+  std::string source_;
+  std::string revision_;
+  std::vector<File> files_;
+  std::uint64_t bytes_ = 0;
+  Digest key_;
+  std::optional<Digest> id_;
+};
+
+using SnapshotPtr = std::shared_ptr<const Snapshot>;
+
+}  // namespace weightfs::snapshot

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "net/http_client.hpp"
+#include "snapshot/reference.hpp"
+#include "source/source.hpp"
+
+namespace weightfs::source {
+
+/// Makes the Source for a reference. `http` must outlive it. Error(kUnsupported) for a scheme that this
+/// build does not have. Touches neither disk nor network.
+[[nodiscard]] SourcePtr make_source(const snapshot::Reference& reference, net::HttpClient& http);
+
+}  // namespace weightfs::source

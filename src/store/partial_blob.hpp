@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "base/byte_range.hpp"
+#include "base/fd.hpp"
+#include "digest/digest.hpp"
+#include "digest/sha256.hpp"
+#include "store/blob.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace weightfs::store {
+
+class Store;
+
+/// Names the bytes that a partial blob will hold, before they are there: the digest where it is known,
+/// else the sha256 over source, path and validator. The folder under partial/ is its hex.
+using PartialKey = Digest;
+
+/// Bytes are tracked in blocks of this size: the grain of a demand fetch, and of `map`.
+inline constexpr std::uint64_t kBlockSize = 64 << 10;
+/// The distance between two midstates in `<digest>.parts`, and the largest ranged request by default.
+inline constexpr std::uint64_t kPartSize = 8 << 20;
+
+/// A blob being filled: `partial/<key>/{data,map}`. Preallocated, so that holes cannot be mistaken for
+/// content and the disk is full at the start rather than in the middle.
+///
+/// Blocks are *written* once write() returned and set_written() marked them; the map on disk says so at
+/// once (a killed process loses nothing in the same boot: the page cache is still there) and says
+/// *durable* after checkpoint() (fdatasync of the data, then the map): after another boot only durable
+/// blocks are believed. Format: FORMAT.md.
+///
+/// One object per key at a time (the Fetcher's single flight). Thread-safe: distinct ranges may be
+/// written and read concurrently. Must not outlive its Store. Destruction keeps the files, so that the
+/// next fill resumes; only discard(), quarantine() and commit() end them.
+class PartialBlob {
+ public:
+  PartialBlob(const PartialBlob&) = delete;
+  PartialBlob& operator=(const PartialBlob&) = delete;
+  ~PartialBlob();
+
+  [[nodiscard]] const PartialKey& key() const noexcept;
+  [[nodiscard]] std::uint64_t size() const noexcept;
+  /// Bytes in blocks that are written.
+  [[nodiscard]] std::uint64_t written_bytes() const;
+  /// One flag per block, as resumed from the map or set since.
+  [[nodiscard]] std::vector<bool> written_blocks() const;
+
+  /// Throws Error: kNoSpace, kIo.
+  void write(std::uint64_t offset, std::span<const std::byte> data);
+  /// Marks the blocks that lie entirely within `range` (the last block of the file may be short).
+  void set_written(ByteRange range);
+  /// Reads bytes that are known to be written.
+  std::size_t read(std::uint64_t offset, std::span<std::byte> buffer) const;
+  [[nodiscard]] const Fd& fd() const noexcept;
+  /// Makes what is written durable. Slow (a disk flush); never under a lock of the caller.
+  void checkpoint();
+
+  /// Publishes: fdatasync, `.parts`, rename to blobs/, directory fsync, index. The caller has hashed
+  /// every byte and `digest` is what it found; `midstates` holds one entry per whole part before the
+  /// end. If the blob exists already, this one is dropped. The object is used up afterwards.
+  [[nodiscard]] Blob commit(const Digest& digest, std::span<const Midstate> midstates);
+  /// Removes the files.
+  void discard();
+  /// Moves the data to quarantine/ with a note of `reason`, for a person to look at.
+  void quarantine(const std::string& reason);
+
+ private:
+  friend class Store;
+  class State;
+  explicit PartialBlob(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weightfs::store

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "digest/digest.hpp"
+#include "store/blob.hpp"
+#include "store/partial_blob.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weightfs::store {
+
+struct StoreOptions {
+  std::filesystem::path directory;
+  /// Let the store live on NFS, Lustre and their like. It defeats the purpose.
+  bool allow_network_store = false;
+  /// /proc/sys/kernel/random/boot_id: decides which blocks of a partial blob are believed.
+  std::string boot_id;
+};
+
+struct StoreUsage {
+  std::uint64_t blobs = 0;
+  std::uint64_t bytes = 0;          ///< of published blobs
+  std::uint64_t partial_bytes = 0;  ///< allocated to fills
+  std::uint64_t evicted_open_bytes = 0;  ///< removed, but still held open by somebody
+  std::uint64_t capacity = 0;       ///< of the filesystem
+  std::uint64_t free = 0;           ///< available to us
+  std::uint64_t quarantined = 0;    ///< files in quarantine/
+};
+
+/// What verify() found.
+enum class VerifyOutcome { kIntact, kCorrupt, kMissing };
+
+/// The content-addressed store on one local filesystem (FORMAT.md): verified blobs by sha256, partial
+/// blobs, quarantine, and an index in SQLite that can always be rebuilt from the files. Expendable: it
+/// is never the only copy of anything.
+///
+/// A blob exists if and only if its file stands under blobs/. Thread-safe. One Store per directory on
+/// the whole machine (flock on `lock`).
+class Store {
+ public:
+  /// Opens or creates. Refuses, with Error: kBusy another daemon has it; kUnsupported an unknown VERSION
+  /// or a network filesystem; kInvalid a directory that holds anything that is not ours; kPermission,
+  /// kNoSpace, kIo for what the disk says (read-only included). Removes `.tmp` leftovers and, where the
+  /// index is missing or damaged, rebuilds it. Warns on tmpfs (memory) and overlayfs (no passthrough).
+  [[nodiscard]] static std::unique_ptr<Store> open(const StoreOptions& options, const Clock& clock,
+                                                   Log log);
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+  ~Store();
+
+  /// The blob, opened, after its identity (size, mtime, inode) was compared with the index. One that is
+  /// missing or differs is dropped from the store (differs: quarantined) and is a miss.
+  [[nodiscard]] std::optional<Blob> find(const Digest& digest);
+  /// As find, without opening: for attributes. Does not touch the disk.
+  [[nodiscard]] bool contains(const Digest& digest) const;
+
+  /// Resumes or creates the partial blob of this key. Error kNoSpace, kIo, kInvalid (another size).
+  [[nodiscard]] std::unique_ptr<PartialBlob> partial(const PartialKey& key, std::uint64_t size);
+  /// Bytes already on disk for a key that is not being filled; 0 if there is none.
+  [[nodiscard]] std::uint64_t partial_bytes(const PartialKey& key) const;
+  void discard_partial(const PartialKey& key);
+
+  /// Unlinks a blob; whoever has it open keeps it. Returns the bytes given back, 0 if there was none.
+  std::uint64_t remove(const Digest& digest);
+  /// Moves a blob that is not what its name says to quarantine/.
+  void quarantine(const Digest& digest, const std::string& reason);
+  /// Re-hashes a blob, part by part where `.parts` is there, and quarantines it if it is not intact.
+  /// `progress` gets the bytes hashed since its last call and may throw to stop.
+  VerifyOutcome verify(const Digest& digest, const std::function<void(std::uint64_t)>& progress);
+
+  [[nodiscard]] StoreUsage usage() const;
+  [[nodiscard]] std::vector<Digest> list() const;
+  [[nodiscard]] const std::filesystem::path& directory() const noexcept;
+
+ private:
+  friend class PartialBlob;
+  class State;
+  explicit Store(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace weightfs::store
