@@ -28,6 +28,12 @@ struct Model {
   std::int64_t updated = 0;    ///< of the last flip
 };
 
+/// One entry of a directory made of names.
+struct Child {
+  std::string component;
+  bool is_model = false;  ///< a name ends here; else it goes on
+};
+
 /// Error(kInvalid) unless the name is a valid path whose components do not begin with '.' and contain
 /// no '@' (that separates a revision).
 void check_name(std::string_view name);
@@ -63,6 +69,11 @@ class Catalog {
   /// A known revision of the name: the source's own word for it, an id, a key, or an unambiguous
   /// prefix of one of them with at least 8 characters. Null where there is none.
   [[nodiscard]] snapshot::SnapshotPtr revision(const std::string& name, std::string_view text) const;
+  /// What a directory of the mount shows: the next components of all names below `path` ("" is the
+  /// root), sorted, each once.
+  [[nodiscard]] std::vector<Child> children(std::string_view path) const;
+  /// Whether some name continues below `path`.
+  [[nodiscard]] bool is_namespace(std::string_view path) const;
   /// Every snapshot known, whatever name has it.
   [[nodiscard]] std::vector<snapshot::SnapshotPtr> snapshots() const;
 

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "catalog/catalog.hpp"
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/synchronized.hpp"
+#include "catalog/catalog_file.hpp"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+namespace weightfs::catalog {
+
+namespace {
+
+using snapshot::Snapshot;
+using snapshot::SnapshotPtr;
+
+constexpr std::uint64_t kMaxSnapshotBytes = 1ULL << 30;
+constexpr std::size_t kMinPrefix = 8;
+
+struct Tables {
+  Models models;
+  std::unordered_map<Digest, SnapshotPtr> snapshots;  // by key
+  std::unordered_map<Digest, Digest> keys_by_id;      // only of snapshots that have an id
+};
+
+void index_id(Tables& tables, const Snapshot& snapshot) {
+  if (!snapshot.id()) return;
+  // Two snapshots with one id have the same bytes; the one that was complete when it was listed wins.
+  auto [entry, added] = tables.keys_by_id.try_emplace(*snapshot.id(), snapshot.key());
+  if (!added && snapshot.key() == *snapshot.id()) entry->second = snapshot.key();
+}
+
+bool is_below(std::string_view path, std::string_view name) {
+  return path.empty() || (name.size() > path.size() + 1 && name.starts_with(path) &&
+                          name[path.size()] == '/');
+}
+
+// The first name below `path`, which lies in one run of the sorted map.
+Models::const_iterator first_below(const Models& models, std::string_view path) {
+  return path.empty() ? models.begin() : models.lower_bound(std::string(path) + "/");
+}
+
+void check_conflicts(const Models& models, const std::string& name) {
+  const auto below = first_below(models, name);
+  if (below != models.end() && is_below(name, below->first)) {
+    throw Error(Errc::kInvalid, "the name " + name + " is a directory: " + below->first +
+                                    " is below it");
+  }
+  for (std::size_t slash = name.find('/'); slash != std::string::npos;
+       slash = name.find('/', slash + 1)) {
+    if (models.contains(name.substr(0, slash))) {
+      throw Error(Errc::kInvalid, "the name " + name + " lies inside the model " +
+                                      name.substr(0, slash));
+    }
+  }
+}
+
+Model& require(Models& models, const std::string& name) {
+  const auto found = models.find(name);
+  if (found == models.end()) throw Error(Errc::kNotFound, "no model has the name " + name);
+  return found->second;
+}
+
+bool names_revision(const Snapshot& snapshot, std::string_view text) {
+  const auto matches = [text](const std::string& word) {
+    return word == text || (text.size() >= kMinPrefix && word.starts_with(text));
+  };
+  return matches(snapshot.revision()) || matches(snapshot.key().hex()) ||
+         (snapshot.id() && matches(snapshot.id()->hex()));
+}
+
+}  // namespace
+
+void check_name(std::string_view name) {
+  snapshot::check_path(name);
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find('/', begin), name.size());
+    const std::string_view component = name.substr(begin, end - begin);
+    if (component.starts_with('.') || component.find('@') != std::string_view::npos) {
+      throw Error(Errc::kInvalid, "the name " + std::string(name) +
+                                      " has a component that begins with '.' or contains '@'");
+    }
+    begin = end + 1;
+  }
+}
+
+class Catalog::State {
+ public:
+  State(std::filesystem::path directory, const Clock& clock, Log log)
+      : directory_(std::move(directory)), clock_(clock), log_(std::move(log)) {
+    std::filesystem::create_directories(directory_ / "snapshots");
+    Tables tables;
+    tables.models = read_models(directory_ / "catalog.json");
+    load_snapshots(tables);
+    for (const auto& [name, model] : tables.models) {
+      if (!tables.snapshots.contains(model.current)) {
+        throw Error(Errc::kCorrupt, "the snapshot " + model.current.hex() + " of " + name +
+                                        " is missing in " + directory_.string());
+      }
+    }
+    tables_ = std::make_unique<Synchronized<Tables>>(std::move(tables));
+  }
+
+  // Applies `change` to a copy of the names, writes it, and only then lets readers see it. Changes are
+  // rare and one at a time (writer_); readers never wait for the disk.
+  template <class Change>
+  void update_models(const Change& change) {
+    auto writer = writer_.lock();
+    Models models = tables_->with([](const Tables& tables) { return tables.models; });
+    change(models);
+    write_models(directory_ / "catalog.json", models);
+    tables_->with([&](Tables& tables) { tables.models.swap(models); });
+    forget_unused();
+  }
+
+  // A snapshot is written before any name can point to it.
+  void keep(const SnapshotPtr& snapshot) {
+    if (tables_->with([&](const Tables& t) { return t.snapshots.contains(snapshot->key()); })) return;
+    write_snapshot(*snapshot);
+    tables_->with([&](Tables& tables) {
+      tables.snapshots.emplace(snapshot->key(), snapshot);
+      index_id(tables, *snapshot);
+    });
+  }
+
+  void learn(const Digest& snapshot_key, std::size_t file_index, const Digest& sha256) {
+    auto writer = writer_.lock();
+    const auto teacher = snapshot(snapshot_key);
+    if (!teacher) return;
+    const snapshot::File& known = teacher->files().at(file_index);
+    for (const SnapshotPtr& pupil : snapshots()) {
+      if (pupil->source() != teacher->source()) continue;
+      const snapshot::File* file = pupil->find(known.path);
+      if (file == nullptr || file->sha256 || file->validator != known.validator) continue;
+      const auto index = static_cast<std::size_t>(file - pupil->files().data());
+      const auto learned =
+          std::make_shared<const Snapshot>(pupil->with_digest(index, sha256));
+      write_snapshot(*learned);
+      tables_->with([&](Tables& tables) {
+        tables.snapshots[learned->key()] = learned;
+        index_id(tables, *learned);
+      });
+    }
+  }
+
+  [[nodiscard]] SnapshotPtr snapshot(const Digest& key) const {
+    return tables_->with([&](const Tables& tables) -> SnapshotPtr {
+      const auto found = tables.snapshots.find(key);
+      return found == tables.snapshots.end() ? nullptr : found->second;
+    });
+  }
+
+  [[nodiscard]] std::vector<SnapshotPtr> snapshots() const {
+    return tables_->with([](const Tables& tables) {
+      std::vector<SnapshotPtr> all;
+      all.reserve(tables.snapshots.size());
+      for (const auto& [key, snapshot] : tables.snapshots) all.push_back(snapshot);
+      return all;
+    });
+  }
+
+  template <class F>
+  auto read(F&& f) const {
+    return std::as_const(*tables_).with(std::forward<F>(f));
+  }
+
+  [[nodiscard]] std::int64_t now() const {
+    return std::chrono::duration_cast<std::chrono::seconds>(clock_.wall().time_since_epoch())
+        .count();
+  }
+
+ private:
+  [[nodiscard]] std::filesystem::path file_of(const Digest& key) const {
+    return directory_ / "snapshots" / (key.hex() + ".json");
+  }
+
+  void write_snapshot(const Snapshot& snapshot) const {
+    write_file_durably(file_of(snapshot.key()), snapshot.to_json());
+  }
+
+  void load_snapshots(Tables& tables) const {
+    for (const auto& entry : std::filesystem::directory_iterator(directory_ / "snapshots")) {
+      const auto key = Digest::parse(entry.path().stem().string());
+      if (!key || entry.path().extension() != ".json") continue;
+      auto snapshot = std::make_shared<const Snapshot>(
+          Snapshot::from_json(read_file(entry.path(), kMaxSnapshotBytes)));
+      if (snapshot->key() != *key) {
+        throw Error(Errc::kCorrupt, entry.path().string() + " holds another snapshot");
+      }
+      index_id(tables, *snapshot);
+      tables.snapshots.emplace(*key, std::move(snapshot));
+    }
+  }
+
+  // Forgets snapshots that no name has. A crash in between leaves a file that the next change removes.
+  void forget_unused() {
+    const std::vector<Digest> unused = tables_->with([](Tables& tables) {
+      std::set<Digest> used;
+      for (const auto& [name, model] : tables.models) {
+        used.insert(model.revisions.begin(), model.revisions.end());
+      }
+      std::vector<Digest> gone;
+      for (const auto& [key, snapshot] : tables.snapshots) {
+        if (!used.contains(key)) gone.push_back(key);
+      }
+      for (const Digest& key : gone) tables.snapshots.erase(key);
+      tables.keys_by_id.clear();
+      for (const auto& [key, snapshot] : tables.snapshots) index_id(tables, *snapshot);
+      return gone;
+    });
+    for (const Digest& key : unused) {
+      std::error_code ignored;  // an orphan costs a few kilobytes until the next change
+      std::filesystem::remove(file_of(key), ignored);
+    }
+  }
+
+  const std::filesystem::path directory_;
+  const Clock& clock_;
+  const Log log_;
+  struct Writer {};
+  Synchronized<Writer> writer_;  // before tables_ in lock order; the only lock held across writes
+  std::unique_ptr<Synchronized<Tables>> tables_;
+};
+
+Catalog::Catalog(std::filesystem::path state_directory, const Clock& clock, Log log)
+    : state_(std::make_unique<State>(std::move(state_directory), clock, std::move(log))) {}
+
+Catalog::~Catalog() = default;
+
+void Catalog::add(const std::string& name, const std::string& source, const SnapshotPtr& snapshot) {
+  check_name(name);
+  state_->update_models([&](Models& models) {
+    if (models.contains(name)) throw Error(Errc::kBusy, "the name " + name + " is taken");
+    check_conflicts(models, name);
+    state_->keep(snapshot);
+    Model model;
+    model.name = name;
+    model.source = source;
+    model.current = snapshot->key();
+    model.revisions = {snapshot->key()};
+    model.added = model.updated = state_->now();
+    models.emplace(name, std::move(model));
+  });
+}
+
+void Catalog::remove(const std::string& name) {
+  state_->update_models([&](Models& models) {
+    require(models, name);
+    models.erase(name);
+  });
+}
+
+void Catalog::flip(const std::string& name, const SnapshotPtr& snapshot) {
+  state_->update_models([&](Models& models) {
+    Model& model = require(models, name);
+    state_->keep(snapshot);
+    model.current = snapshot->key();
+    std::erase(model.revisions, snapshot->key());
+    model.revisions.push_back(snapshot->key());
+    model.updated = state_->now();
+  });
+}
+
+void Catalog::set_pinned(const std::string& name, bool pinned, const std::string& reason) {
+  state_->update_models([&](Models& models) {
+    Model& model = require(models, name);
+    model.pinned = pinned;
+    model.pin_reason = pinned ? reason : "";
+  });
+}
+
+void Catalog::learn(const Digest& snapshot_key, std::size_t file_index, const Digest& sha256) {
+  state_->learn(snapshot_key, file_index, sha256);
+}
+
+std::optional<Model> Catalog::find(const std::string& name) const {
+  return state_->read([&](const Tables& tables) -> std::optional<Model> {
+    const auto found = tables.models.find(name);
+    if (found == tables.models.end()) return std::nullopt;
+    return found->second;
+  });
+}
+
+std::vector<Model> Catalog::list() const {
+  return state_->read([](const Tables& tables) {
+    std::vector<Model> all;
+    for (const auto& [name, model] : tables.models) all.push_back(model);
+    return all;
+  });
+}
+
+SnapshotPtr Catalog::snapshot(const Digest& key) const { return state_->snapshot(key); }
+
+SnapshotPtr Catalog::snapshot_by_id(const Digest& id) const {
+  return state_->read([&](const Tables& tables) -> SnapshotPtr {
+    const auto key = tables.keys_by_id.find(id);
+    if (key == tables.keys_by_id.end()) return nullptr;
+    const auto found = tables.snapshots.find(key->second);
+    return found == tables.snapshots.end() ? nullptr : found->second;
+  });
+}
+
+SnapshotPtr Catalog::revision(const std::string& name, std::string_view text) const {
+  if (text.empty()) return nullptr;
+  return state_->read([&](const Tables& tables) -> SnapshotPtr {
+    const auto model = tables.models.find(name);
+    if (model == tables.models.end()) return nullptr;
+    SnapshotPtr match;
+    for (const Digest& key : model->second.revisions) {
+      const auto found = tables.snapshots.find(key);
+      if (found == tables.snapshots.end() || !names_revision(*found->second, text)) continue;
+      if (match) return nullptr;  // ambiguous
+      match = found->second;
+    }
+    return match;
+  });
+}
+
+std::vector<Child> Catalog::children(std::string_view path) const {
+  return state_->read([&](const Tables& tables) {
+    std::vector<Child> all;
+    const std::size_t skip = path.empty() ? 0 : path.size() + 1;
+    for (auto it = first_below(tables.models, path);
+         it != tables.models.end() && is_below(path, it->first); ++it) {
+      const std::string_view rest = std::string_view(it->first).substr(skip);
+      const std::string_view component = rest.substr(0, rest.find('/'));
+      if (!all.empty() && all.back().component == component) continue;
+      all.push_back({std::string(component), component.size() == rest.size()});
+    }
+    return all;
+  });
+}
+
+bool Catalog::is_namespace(std::string_view path) const {
+  return state_->read([&](const Tables& tables) {
+    const auto it = first_below(tables.models, path);
+    return it != tables.models.end() && is_below(path, it->first);
+  });
+}
+
+std::vector<SnapshotPtr> Catalog::snapshots() const { return state_->snapshots(); }
+
+}  // namespace weightfs::catalog
