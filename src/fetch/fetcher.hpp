@@ -81,6 +81,8 @@ class Fetcher {
   [[nodiscard]] FillPtr fill(const Target& target);
 
   [[nodiscard]] std::vector<FillPtr> fills() const;
+  /// Bytes of an incomplete file that are on the local disk, its fill running or not.
+  [[nodiscard]] std::uint64_t resident_bytes(const Target& target) const;
   [[nodiscard]] FetchCounters counters() const;
 
   /// Takes effect for fills that start afterwards.
