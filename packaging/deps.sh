@@ -144,6 +144,7 @@ unpack_source() {
     APT_CONFIG=$dir/apt.conf apt-get source -qq --only-source --download-only "$package=$version" >&2)
   dpkg-source --no-check --no-copy -x "$dir/$package"/*.dsc "$staging" >/dev/null
   echo "$version" >"$staging/.source-version"
+  [[ ! -d $kRoot/packaging/$folder ]] || cp -r "$kRoot/packaging/$folder/." "$staging/"
   chown -R --reference="$kRoot" "$staging"
   rm -rf "$kRoot/subprojects/$folder"
   mv "$staging" "$kRoot/subprojects/$folder"
