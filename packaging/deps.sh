@@ -25,8 +25,7 @@ readonly kTest=(nginx python3 python3-pytest python3-venv aria2 attr e2fsprogs u
   openssl ca-certificates)
 readonly kQuickstart=(nginx python3 python3-venv util-linux ca-certificates)
 readonly kBench=(nginx python3 python3-venv aria2 util-linux ca-certificates)
-# The first of each that the distribution has.
-readonly kClang=(clang-19 clang-18 clang-17 clang-16)
+readonly kClang=(19 18 17 16)  # the first of them that the distribution has
 
 say() { printf 'deps: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
@@ -70,19 +69,6 @@ install_packages() {
     systemctl disable --quiet nginx 2>/dev/null || true
   fi
   [[ $status -eq 0 ]] || die "apt-get install failed"
-}
-
-first_installed() {
-  local package
-  for package in "$@"; do installed "$package" && { echo "$package"; return; }; done
-  return 1
-}
-
-# Prints the first of the given packages that apt knows.
-first_available() {
-  local package
-  for package in "$@"; do available "$package" && { echo "$package"; return; }; done
-  return 1
 }
 
 # The newer suites of this distribution, nearest first. The keys of the system decide which of them
@@ -207,6 +193,22 @@ library() {
   fi
 }
 
+# Adds the newest clang, with the clang-format of the same release, to `wanted` where there is none.
+clang() {
+  local release
+  for release in "${kClang[@]}"; do
+    if installed "clang-$release" && installed "clang-format-$release"; then return; fi
+  done
+  refresh_lists clang
+  for release in "${kClang[@]}"; do
+    if available "clang-$release"; then
+      wanted+=("clang-$release" "clang-format-$release")
+      return
+    fi
+  done
+  die "found no clang among ${kClang[*]}"
+}
+
 main() {
   local group package
   local packages=()
@@ -229,10 +231,7 @@ main() {
       build) library libfuse3-dev fuse3 "$kFuseMinimum" libfuse ;;
       test)
         library catch2 catch2 "$kCatchMinimum" catch2
-        if ! first_installed "${kClang[@]}" >/dev/null; then
-          refresh_lists clang
-          wanted+=("$(first_available "${kClang[@]}" || echo clang)")
-        fi
+        clang
         ;;
     esac
   done
