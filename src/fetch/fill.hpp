@@ -58,6 +58,9 @@ class Fill {
   virtual void cancel(ReadId id) = 0;
   /// Raises what is wanted.
   virtual void want(Want want) = 0;
+  /// Calls back once, on any thread, when waiting for completion has come to an end: complete, failed,
+  /// or streaming (which never completes). At once if that is so already. Must not block.
+  virtual void on_end(std::function<void()> callback) = 0;
 
   [[nodiscard]] virtual FillProgress progress() const = 0;
   [[nodiscard]] virtual const Target& target() const = 0;

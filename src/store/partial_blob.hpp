@@ -56,6 +56,10 @@ class PartialBlob {
   void write(std::uint64_t offset, std::span<const std::byte> data);
   /// Marks the blocks that lie entirely within `range` (the last block of the file may be short).
   void set_written(ByteRange range);
+  /// Makes the data a reflink of `original`, a file of the same size on the same filesystem, at no cost
+  /// in bytes (FICLONE). False where the filesystem cannot; nothing has changed then. Marks nothing as
+  /// written.
+  [[nodiscard]] bool clone_from(const Fd& original);
   /// Reads bytes that are known to be written.
   std::size_t read(std::uint64_t offset, std::span<std::byte> buffer) const;
   [[nodiscard]] const Fd& fd() const noexcept;

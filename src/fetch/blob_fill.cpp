@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+
+// How a fill is shared.
+//
+// One lock per fill, state_, and nothing slow under it: no I/O, no callback, no call of the host, no
+// lock of another fill. (MemoryWindow and SharedPartial have locks of their own, which take no other.)
+// Every entry point has the same three steps:
+//   1. do the I/O of its own, if it has any;
+//   2. change the books (FillLedger) under the lock, and take out of them what follows;
+//   3. carry that out: answer reads, and tell the host what there is to do (pass_on).
+// The host only queues; a queued fill for which there is nothing to do any more is found out by the
+// thread that takes it from the queue, so telling it once too often costs little, and a step 3 that
+// runs late or out of order loses nothing: the books are asked again.
+//
+//   reader       read() ── bytes there? ── yes ──> pread on its own thread, done
+//                                └── no ──> parked in the books ──> ready(kDemand)
+//   worker       next_part() ──> run(): source ─ bytes ─> partial blob ──> received() ──> answers
+//   hasher       hash_step(): one at a time per fill; the one that reaches the end commits
+//   timer        tick(): retries that are due, deadline
+//   checkpointer checkpoint(), close_if_idle()
+//
+// Who reads: any thread, from `data`, a descriptor of its own to the partial blob's file (or the
+// blob's). It stays good through commit, discard and quarantine, because the file behind it does.
+// Who writes: workers, within a SharedPartial::Use. Who ends the partial blob: exactly one of commit,
+// fail, disk_failed and close_if_idle, through SharedPartial::end(), which waits for no one.
+// The key is released, so that the next fill may begin, when the fill is over *and* the partial blob is
+// closed: two of them for one key would write over each other.
+//
+// A part ends early when its bytes have nowhere to go: FillLedger::accepts() is false once the fill is
+// over or has left the disk. Its worker finds out with the next bytes, or by the stop token.
+
+#include "fetch/blob_fill.hpp"
+
+#include "base/file.hpp"
+#include "fetch/part_run.hpp"
+#include "fetch/read_buffer.hpp"
+#include "fetch/reflink.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace weightfs::fetch {
+
+namespace {
+
+/// A hasher that has done this much of one fill looks after the others.
+constexpr std::uint64_t kHashTurn = 16 << 20;
+
+}  // namespace
+
+/// A reader's hold: what a FillPtr really owns.
+class BlobFill::Hold {
+ public:
+  explicit Hold(BlobFillPtr fill) noexcept : fill_(std::move(fill)) {}
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+  ~Hold() { fill_->leave(); }
+
+ private:
+  BlobFillPtr fill_;
+};
+
+BlobFillPtr BlobFill::create(std::shared_ptr<FillHost> host, Target target,
+                             std::unique_ptr<store::PartialBlob> partial, std::uint64_t seed) {
+  FillLedger::Start start{.place = partial ? Place::kDisk : Place::kMemory,
+                          .written = partial ? partial->written_blocks() : std::vector<bool>(),
+                          .seed = seed};
+  FillContext& context = host->context();
+  FillLedger ledger(target.file(), context.options, std::move(start));
+  auto fill = std::make_shared<BlobFill>(std::move(host), std::move(target), std::move(ledger));
+  BlobFill& self = *fill;
+  self.state_.with([&](State& state) {
+    if (partial) {
+      state.data = std::make_shared<const Fd>(partial->fd().duplicate());
+    } else {
+      state.memory = std::make_shared<MemoryWindow::Stream>(context.window);
+    }
+  });
+  self.partial_.emplace(std::move(partial), [&self] { self.host_->released(self); });
+  return fill;
+}
+
+BlobFill::BlobFill(std::shared_ptr<FillHost> host, Target target, FillLedger ledger)
+    : host_(std::move(host)),
+      target_(std::move(target)),
+      key_(target_.key()),
+      frontier_(target_.file().size),
+      state_(State{.ledger = std::move(ledger)}) {}
+
+BlobFill::~BlobFill() = default;
+
+// --- Readers ---------------------------------------------------------------------------------------
+
+ReadId BlobFill::read(std::uint64_t offset, std::uint64_t size, ReadDone done) {
+  const std::uint64_t end = target_.file().size;
+  const std::uint64_t begin = std::min(offset, end);
+  const ByteRange range{begin, begin + std::min(size, end - begin)};
+  const ReadId id = ++last_read_;
+  const auto noticed =
+      state_.with([&](State& state) { return state.ledger.on_read(range, now()); });
+  attempt({.id = id, .range = range, .done = std::move(done)});
+  if (noticed.raised) pass_on();
+  if (noticed.loader) host_->context().observer.on_loader(target_);
+  return id;
+}
+
+void BlobFill::cancel(ReadId id) {
+  auto read = state_.with([&](State& state) { return state.ledger.cancel(id); });
+  if (!read) return;
+  read->done({.data = {}, .error = Error(Errc::kCancelled, "the reader gave up")});
+  answer(state_.with([](State& state) { return admit(state); }));
+  pass_on();
+}
+
+void BlobFill::want(Want want) {
+  state_.with([&](State& state) { state.ledger.raise(want, now()); });
+  pass_on();
+}
+
+void BlobFill::on_end(std::function<void()> callback) {
+  const bool ended = state_.with([&](State& state) {
+    const bool filling = state.ledger.state() == FillState::kFilling;
+    if (filling && state.ledger.place() == Place::kDisk) {
+      state.on_end.push_back(std::move(callback));
+      return false;
+    }
+    return true;
+  });
+  if (ended) callback();
+}
+
+FillProgress BlobFill::progress() const {
+  return state_.with([](const State& state) { return state.ledger.progress(); });
+}
+
+std::optional<Error> BlobFill::error() const {
+  return state_.with([](const State& state) { return state.ledger.error(); });
+}
+
+FillPtr BlobFill::join() {
+  if (!state_.with([](State& state) { return state.ledger.join(); })) return nullptr;
+  return {std::make_shared<Hold>(shared_from_this()), this};
+}
+
+void BlobFill::leave() {
+  state_.with([](State& state) { state.ledger.leave(); });
+  pass_on();
+}
+
+/// Answers the read now if it can, else parks it.
+void BlobFill::attempt(ParkedRead read) {
+  const ReadId id = read.id;
+  const ByteRange range = read.range;
+  std::shared_ptr<const Fd> data;
+  std::optional<Error> error;
+  std::vector<ParkedRead> ready;
+  const bool parked = state_.with([&](State& state) {
+    error = state.ledger.error();
+    if (error || range.empty()) return false;
+    if (state.ledger.readable(range)) {
+      data = state.data;
+      return false;
+    }
+    state.ledger.park(std::move(read), now());
+    ready = admit(state);
+    return true;
+  });
+  if (!parked) {
+    if (data) return answer_from(*data, std::move(read));
+    return read.done({.data = {}, .error = error});
+  }
+  if (std::none_of(ready.begin(), ready.end(), [&](const auto& one) { return one.id == id; })) {
+    ++host_->context().tally.waited_reads;
+    host_->context().tally.waited_bytes += range.size();
+  }
+  answer(std::move(ready));
+  pass_on();
+}
+
+void BlobFill::answer_from(const Fd& data, ParkedRead read) {
+  ReadBuffer buffer(static_cast<std::size_t>(read.range.size()));
+  try {
+    if (read_at(data, read.range.begin, buffer.bytes()) != buffer.bytes().size()) {
+      throw Error(Errc::kIo, name() + ": the local copy is shorter than it should be");
+    }
+  } catch (const Error& error) {
+    if (progress().state != FillState::kFilling) {
+      return read.done({.data = {}, .error = error});
+    }
+    disk_failed(error);
+    return attempt(std::move(read));
+  }
+  read.done({.data = buffer.bytes(), .error = {}});
+}
+
+void BlobFill::answer(std::vector<ParkedRead> reads) {
+  while (!reads.empty()) {
+    const auto data = state_.with([](State& state) { return state.data; });
+    for (ParkedRead& read : reads) {
+      if (!read.held.empty()) {
+        ReadBuffer buffer(static_cast<std::size_t>(read.range.size()));
+        read.copy_held(buffer.bytes());
+        read.held.clear();
+        read.done({.data = buffer.bytes(), .error = {}});
+      } else if (data) {
+        answer_from(*data, std::move(read));
+      } else {
+        attempt(std::move(read));  // the disk failed since it was found to be ready
+      }
+    }
+    reads = state_.with([](State& state) { return admit(state); });
+  }
+}
+
+std::vector<ParkedRead> BlobFill::admit(State& state) {
+  if (!state.memory) return {};
+  MemoryWindow::Stream& memory = *state.memory;
+  return state.ledger.admit(memory.share(),
+                            [&](std::uint64_t block) { return memory.find(block); });
+}
+
+void BlobFill::pass_on() {
+  std::array<bool, kUrgencies> work{};
+  bool hash = false;
+  bool idle = false;
+  state_.with([&](const State& state) {
+    work = state.ledger.work(now());
+    hash = state.ledger.hash_due();
+    idle = state.ledger.idle();
+  });
+  const BlobFillPtr self = shared_from_this();
+  for (const Urgency urgency : {Urgency::kDemand, Urgency::kFile, Urgency::kBackground}) {
+    if (work[static_cast<std::size_t>(urgency)]) host_->ready(self, urgency);
+  }
+  if (hash) host_->hash(self);
+  if (idle) host_->idle(self);
+}
+
+// --- Workers ---------------------------------------------------------------------------------------
+
+std::optional<Part> BlobFill::next_part(Urgency urgency) {
+  const auto part =
+      state_.with([&](State& state) { return state.ledger.next_part(urgency, now()); });
+  if (part) host_->watch(shared_from_this());
+  return part;
+}
+
+void BlobFill::run(const Part& part) {
+  if (part.kind == Part::Kind::kClone) return run_clone();
+  FillContext& context = host_->context();
+  ++context.tally.requests;
+  PartRun run(*this, part);
+  PartRun::Outcome outcome = run.execute(stop_.get_token());
+  if (outcome.again) {
+    ++context.tally.retries;
+    context.log.debug("{}: bytes {}-{} from {}: {}", name(), run.position(), part.range.end,
+                      target_.source->describe(), outcome.again->what());
+  }
+  state_.with([&](State& state) {
+    if (outcome.again) state.trouble = outcome.again->what();
+    state.ledger.part_ended(part, run.position(), outcome.again ? &*outcome.again : nullptr, now());
+  });
+  if (outcome.fatal) {
+    const bool spoiled = outcome.fatal->code() == Errc::kChanged;
+    fail(*outcome.fatal, spoiled ? Ending::kDiscard : Ending::kKeep);
+  }
+  pass_on();
+}
+
+std::optional<SharedPartial::Use> BlobFill::use_partial() {
+  return partial_->use();
+}
+
+std::shared_ptr<MemoryWindow::Stream> BlobFill::memory() const {
+  return state_.with([](const State& state) { return state.memory; });
+}
+
+bool BlobFill::received(const Part& part, ByteRange bytes, ByteRange whole,
+                        const BlockBytes& block) {
+  host_->context().tally.source_bytes += bytes.size();
+  std::vector<ParkedRead> ready;
+  bool hash = false;
+  bool dirty = false;
+  const bool accepted = state_.with([&](State& state) {
+    if (!state.ledger.accepts(part)) return false;
+    ready = state.ledger.received(bytes, whole, block, now());
+    hash = state.ledger.hash_due();
+    if (part.place == Place::kDisk && !whole.empty()) dirty = !std::exchange(state.dirty, true);
+    return true;
+  });
+  if (!ready.empty()) {
+    answer(std::move(ready));
+    if (block) pass_on();  // room for the next readers
+  }
+  if (hash) host_->hash(shared_from_this());
+  if (dirty) host_->dirty(shared_from_this());
+  return accepted;
+}
+
+void BlobFill::run_clone() {
+  std::optional<Error> fatal;
+  bool cloned = false;
+  try {
+    cloned = reflink(target_, *partial_);
+  } catch (const Error& error) {
+    fatal = error;
+  }
+  if (cloned) host_->context().tally.cloned_bytes += target_.file().size;
+  auto ready = state_.with([&](State& state) { return state.ledger.clone_ended(cloned); });
+  if (fatal) fail(*fatal, Ending::kDiscard);
+  answer(std::move(ready));
+  pass_on();
+}
+
+// --- Hash and end ----------------------------------------------------------------------------------
+
+void BlobFill::hash_step(std::span<std::byte> buffer) {
+  std::shared_ptr<const Fd> data;
+  const auto end = state_.with([&](State& state) {
+    data = state.data;
+    return state.ledger.begin_hash();
+  });
+  if (!end) return;
+  try {
+    frontier_.advance(*data, std::min(*end, frontier_.position() + kHashTurn), buffer);
+  } catch (const Error& error) {
+    return disk_failed(error);
+  }
+  const bool finished = state_.with([&](State& state) {
+    state.ledger.end_hash(frontier_.position());
+    return state.ledger.fully_hashed();
+  });
+  if (finished) return finish_hash();
+  pass_on();
+}
+
+void BlobFill::finish_hash() {
+  const Digest found = frontier_.digest();
+  const std::optional<Digest>& expected = target_.file().sha256;
+  if (!expected || *expected == found) return commit(found);
+  fail(Error(Errc::kCorrupt, fmt::format("{} from {} has the digest {} instead of {}", name(),
+                                         target_.source->describe(), found.hex(), expected->hex())),
+       Ending::kQuarantine);
+}
+
+void BlobFill::commit(const Digest& digest) {
+  partial_->end([this, self = shared_from_this(), digest](auto partial) -> std::function<void()> {
+    try {
+      return [this, self, blob = partial->commit(digest, frontier_.midstates())] {
+        complete(blob);
+      };
+    } catch (const Error& error) {
+      return [this, self, error] { disk_failed(error); };
+    }
+  });
+}
+
+void BlobFill::complete(const store::Blob& blob) {
+  std::vector<std::function<void()>> callbacks;
+  auto reads = state_.with([&](State& state) {
+    auto waiting = state.ledger.complete();
+    if (waiting) {
+      state.data = blob.fd;
+      callbacks = std::exchange(state.on_end, {});
+    }
+    return waiting;
+  });
+  partial_->release();
+  if (!reads) return;
+  ++host_->context().tally.completed;
+  host_->context().observer.on_complete(target_, blob);
+  answer(std::move(*reads));
+  for (const auto& callback : callbacks) callback();
+}
+
+void BlobFill::fail(const Error& error, Ending ending) {
+  std::vector<std::function<void()>> callbacks;
+  std::shared_ptr<MemoryWindow::Stream> memory;
+  auto reads = state_.with([&](State& state) {
+    auto waiting = state.ledger.fail(error);
+    if (waiting) {
+      callbacks = std::exchange(state.on_end, {});
+      memory = std::exchange(state.memory, nullptr);
+    }
+    return waiting;
+  });
+  if (!reads) return;
+  memory.reset();
+  stop_.request_stop();
+  end_partial(ending, error.what());
+  partial_->release();
+  FillContext& context = host_->context();
+  if (error.code() != Errc::kCancelled) {
+    ++context.tally.failed;
+    if (error.code() == Errc::kCorrupt) ++context.tally.corrupt;
+    context.log.warning("{}", error.what());
+    context.observer.on_failed(target_, error);
+  }
+  for (ParkedRead& read : *reads) read.done({.data = {}, .error = error});
+  for (const auto& callback : callbacks) callback();
+}
+
+void BlobFill::disk_failed(const Error& error) {
+  FillContext& context = host_->context();
+  if (context.options.verify == Verify::kStrict) {
+    return fail(Error(error.code(), fmt::format("{}: {}; with verify=strict nothing is read past the "
+                                                "disk",
+                                                name(), error.what())),
+                Ending::kDiscard);
+  }
+  std::vector<std::function<void()>> callbacks;
+  std::vector<ParkedRead> ready;
+  auto memory = std::make_shared<MemoryWindow::Stream>(context.window);
+  const bool moved = state_.with([&](State& state) {
+    if (!state.ledger.move_to_memory()) return false;
+    state.data = nullptr;
+    state.memory = std::move(memory);
+    callbacks = std::exchange(state.on_end, {});
+    ready = admit(state);
+    return true;
+  });
+  if (!moved) return;
+  ++context.tally.streamed;
+  context.log.warning("{}: {}; reading past the disk", name(), error.what());
+  end_partial(Ending::kDiscard, error.what());
+  answer(std::move(ready));
+  for (const auto& callback : callbacks) callback();
+  pass_on();
+}
+
+void BlobFill::end_partial(Ending ending, const std::string& reason) {
+  partial_->end([this, self = shared_from_this(), ending, reason](auto partial) {
+    try {
+      switch (ending) {
+        case Ending::kKeep: partial->checkpoint(); break;
+        case Ending::kDiscard: partial->discard(); break;
+        case Ending::kQuarantine: partial->quarantine(reason); break;
+      }
+    } catch (const Error& error) {
+      host_->context().log.warning("{}: {}", name(), error.what());
+    }
+    return nullptr;
+  });
+}
+
+// --- Timer, checkpointer, process ------------------------------------------------------------------
+
+bool BlobFill::tick() {
+  std::string trouble;
+  const auto tick = state_.with([&](State& state) {
+    trouble = state.trouble;
+    return state.ledger.tick(now());
+  });
+  if (tick.timed_out) {
+    const auto deadline = host_->context().options.deadline;
+    fail(Error(Errc::kTimedOut,
+               fmt::format("{}: nothing came from {} for {} ms{}{}", name(),
+                           target_.source->describe(), deadline.count(),
+                           trouble.empty() ? "" : "; last: ", trouble)),
+         Ending::kKeep);
+    return false;
+  }
+  pass_on();
+  return tick.again;
+}
+
+void BlobFill::checkpoint() {
+  try {
+    const auto use = use_partial();
+    if (!use || !state_.with([](State& state) { return std::exchange(state.dirty, false); })) return;
+    (*use)->checkpoint();
+  } catch (const Error& error) {
+    disk_failed(error);
+  }
+}
+
+void BlobFill::close_if_idle() {
+  if (!state_.with([](State& state) { return state.ledger.idle(); })) return;
+  checkpoint();  // the slow part, while anybody may still join
+  if (!state_.with([](State& state) { return state.ledger.close_if_idle(); })) return;
+  end_partial(Ending::kKeep, {});
+  partial_->release();
+}
+
+void BlobFill::shut_down() {
+  fail(Error(Errc::kCancelled, "weightfs is stopping"), Ending::kKeep);
+}
+
+std::string BlobFill::name() const { return target_.file().path; }
+
+}  // namespace weightfs::fetch

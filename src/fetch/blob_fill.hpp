@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "base/synchronized.hpp"
+#include "fetch/fill.hpp"
+#include "fetch/fill_host.hpp"
+#include "fetch/fill_ledger.hpp"
+#include "fetch/hash_frontier.hpp"
+#include "fetch/shared_partial.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace weightfs::fetch {
+
+/// A fill that runs: FillLedger decides, this carries it out. The protocol between readers, workers,
+/// hashers and timer stands at the top of blob_fill.cpp.
+///
+/// Passive: has no thread, but is driven by those of its host. Thread-safe. Owns the partial blob from
+/// creation to its end. Host, clock and observer must live until the fill has ended (shut_down).
+class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill> {
+ public:
+  /// `partial` is null for a fill that goes past the disk from the start.
+  [[nodiscard]] static BlobFillPtr create(std::shared_ptr<FillHost> host, Target target,
+                                          std::unique_ptr<store::PartialBlob> partial,
+                                          std::uint64_t seed);
+  BlobFill(std::shared_ptr<FillHost> host, Target target, FillLedger ledger);
+  ~BlobFill() override;
+
+  // For readers.
+  ReadId read(std::uint64_t offset, std::uint64_t size, ReadDone done) override;
+  void cancel(ReadId id) override;
+  void want(Want want) override;
+  void on_end(std::function<void()> callback) override;
+  [[nodiscard]] FillProgress progress() const override;
+  [[nodiscard]] const Target& target() const override { return target_; }
+  [[nodiscard]] std::optional<Error> error() const override;
+
+  // For the registry.
+  [[nodiscard]] const store::PartialKey& key() const noexcept { return key_; }
+  /// A reader's hold on the fill; null once it has failed or closed.
+  [[nodiscard]] FillPtr join();
+  /// After the host has it: tells the host what there is to do.
+  void start() { pass_on(); }
+  /// Ends the fill because the process ends; what is on disk stays.
+  void shut_down();
+
+  // For workers.
+  [[nodiscard]] std::optional<Part> next_part(Urgency urgency);
+  /// Runs the part on this thread; returns when it is over, however it went.
+  void run(const Part& part);
+
+  // For PartRun, on a worker's thread.
+  [[nodiscard]] std::optional<SharedPartial::Use> use_partial();
+  [[nodiscard]] std::shared_ptr<MemoryWindow::Stream> memory() const;
+  /// Books bytes that have their place, answers whom they complete; false if the part is to end.
+  bool received(const Part& part, ByteRange bytes, ByteRange whole, const BlockBytes& block);
+  void disk_failed(const Error& error);
+
+  // For hashers, timer and checkpointer.
+  void hash_step(std::span<std::byte> buffer);
+  [[nodiscard]] bool tick();
+  void checkpoint();
+  void close_if_idle();
+
+ private:
+  struct State {
+    FillLedger ledger;
+    std::shared_ptr<const Fd> data;  ///< where bytes that are there can be read: partial, then blob
+    std::shared_ptr<MemoryWindow::Stream> memory;  ///< set when past the disk
+    std::vector<std::function<void()>> on_end;
+    std::string trouble;  ///< what failed last, for the message of a timeout
+    bool dirty = false;  ///< written since the last checkpoint
+  };
+  class Hold;
+  enum class Ending : std::uint8_t { kKeep, kDiscard, kQuarantine };
+
+  [[nodiscard]] Clock::TimePoint now() const { return host_->context().clock.now(); }
+  void leave();
+
+  void attempt(ParkedRead read);
+  void answer_from(const Fd& data, ParkedRead read);
+  void answer(std::vector<ParkedRead> reads);
+  [[nodiscard]] static std::vector<ParkedRead> admit(State& state);
+  /// Tells the host what there is to do after a change.
+  void pass_on();
+
+  void run_clone();
+
+  void finish_hash();
+  void commit(const Digest& digest);
+  void complete(const store::Blob& blob);
+  void fail(const Error& error, Ending ending);
+  void end_partial(Ending ending, const std::string& reason);
+  [[nodiscard]] std::string name() const;
+
+  const std::shared_ptr<FillHost> host_;
+  const Target target_;
+  const store::PartialKey key_;
+  std::optional<SharedPartial> partial_;  ///< set by create(); ended from the start where no disk is
+  std::stop_source stop_;                 ///< of all parts
+  std::atomic<ReadId> last_read_{0};
+  HashFrontier frontier_;  ///< belongs to whom FillLedger::begin_hash() let in
+  Synchronized<State> state_;
+};
+
+}  // namespace weightfs::fetch

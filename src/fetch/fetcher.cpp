@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "fetch/fetcher.hpp"
+
+#include "base/synchronized.hpp"
+#include "fetch/blob_fill.hpp"
+#include "fetch/checkpointer.hpp"
+#include "fetch/complete_fill.hpp"
+#include "fetch/fetch_timer.hpp"
+#include "fetch/fill_registry.hpp"
+#include "fetch/hash_workers.hpp"
+#include "fetch/part_workers.hpp"
+
+#include <atomic>
+#include <random>
+#include <utility>
+
+namespace weightfs::fetch {
+
+/// Wires the threads to the fills. Lives until the last fill has let go of it, but does nothing any
+/// more after stop().
+class Fetcher::State final : public FillHost, public std::enable_shared_from_this<State> {
+ public:
+  State(store::Store& store, const Clock& clock, FillObserver& observer,
+        const FetcherOptions& options, Log log)
+      : store_(store),
+        context_{.observer = observer,
+                 .clock = clock,
+                 .options = options,
+                 .log = std::move(log),
+                 .window = MemoryWindow(options.stream_memory),
+                 .tally = {}},
+        keep_(options.keep),
+        seeds_(std::mt19937_64(std::random_device{}())),
+        workers_(options.connections),
+        hashers_(options.hash_threads),
+        checkpointer_(options.checkpoint_interval) {}
+
+  void ready(const BlobFillPtr& fill, Urgency urgency) override { workers_.ready(fill, urgency); }
+  void hash(const BlobFillPtr& fill) override { hashers_.push(fill); }
+  void watch(const BlobFillPtr& fill) override { timer_.watch(fill); }
+  void dirty(const BlobFillPtr& fill) override { checkpointer_.dirty(fill); }
+  void idle(const BlobFillPtr& fill) override { checkpointer_.idle(fill); }
+  void released(const BlobFill& fill) override { registry_.release(fill); }
+  [[nodiscard]] FillContext& context() override { return context_; }
+
+  [[nodiscard]] FillPtr fill(const Target& target) {
+    return registry_.join_or_make(target.key(), [&] { return make(target); });
+  }
+  [[nodiscard]] std::vector<BlobFillPtr> fills() const { return registry_.fills(); }
+  [[nodiscard]] std::atomic<Keep>& keep() noexcept { return keep_; }
+
+  /// Order: no new fills; the running ones end, which stops what their parts wait for; then the threads,
+  /// producers of work before its consumers.
+  void stop() {
+    for (const BlobFillPtr& fill : registry_.close()) fill->shut_down();
+    workers_.stop();
+    hashers_.stop();
+    timer_.stop();
+    checkpointer_.stop();
+  }
+
+ private:
+  [[nodiscard]] FillRegistry::Made make(const Target& target);
+  [[nodiscard]] FillRegistry::Made on_disk(const Target& target);
+  [[nodiscard]] FillRegistry::Made in_memory(const Target& target);
+  [[nodiscard]] std::unique_ptr<store::PartialBlob> open_partial(const Target& target);
+  [[nodiscard]] std::uint64_t seed() {
+    return seeds_.with([](std::mt19937_64& random) { return random(); });
+  }
+
+  store::Store& store_;
+  FillContext context_;
+  std::atomic<Keep> keep_;
+  Synchronized<std::mt19937_64> seeds_;
+  FillRegistry registry_;
+  PartWorkers workers_;
+  HashWorkers hashers_;
+  FetchTimer timer_;
+  Checkpointer checkpointer_;
+};
+
+FillRegistry::Made Fetcher::State::make(const Target& target) {
+  const bool strict = context_.options.verify == Verify::kStrict;
+  if (keep_ == Keep::kMemoryOnly) {
+    if (strict) {
+      throw Error(Errc::kUnsupported, "verify=strict needs the store, which this mode leaves alone");
+    }
+    return in_memory(target);
+  }
+  try {
+    return on_disk(target);
+  } catch (const Error& error) {
+    if (strict) throw;
+    context_.log.warning("{}: {}; reading past the disk", target.file().path, error.what());
+    ++context_.tally.streamed;
+    return in_memory(target);
+  }
+}
+
+FillRegistry::Made Fetcher::State::on_disk(const Target& target) {
+  if (target.file().sha256) {
+    if (auto blob = store_.find(*target.file().sha256)) {
+      return {.running = {}, .complete = std::make_shared<CompleteFill>(target, std::move(*blob))};
+    }
+  }
+  return {.running = BlobFill::create(shared_from_this(), target, open_partial(target), seed()),
+          .complete = {}};
+}
+
+FillRegistry::Made Fetcher::State::in_memory(const Target& target) {
+  return {.running = BlobFill::create(shared_from_this(), target, nullptr, seed()), .complete = {}};
+}
+
+std::unique_ptr<store::PartialBlob> Fetcher::State::open_partial(const Target& target) {
+  const store::PartialKey key = target.key();
+  try {
+    return store_.partial(key, target.file().size);
+  } catch (const Error& error) {
+    if (error.code() != Errc::kInvalid) throw;
+    // Left by a listing that gave the same file another size.
+    store_.discard_partial(key);
+    return store_.partial(key, target.file().size);
+  }
+}
+
+Fetcher::Fetcher(store::Store& store, const Clock& clock, FillObserver& observer,
+                 FetcherOptions options, Log log)
+    : state_(std::make_shared<State>(store, clock, observer, options, log.named("fetch"))) {}
+
+Fetcher::~Fetcher() { state_->stop(); }
+
+FillPtr Fetcher::fill(const Target& target) { return state_->fill(target); }
+
+std::vector<FillPtr> Fetcher::fills() const {
+  const std::vector<BlobFillPtr> fills = state_->fills();
+  return {fills.begin(), fills.end()};
+}
+
+FetchCounters Fetcher::counters() const { return state_->context().tally.counters(); }
+
+std::uint64_t Fetcher::streaming_bytes() const { return state_->context().window.bytes(); }
+
+void Fetcher::set_keep(Keep keep) { state_->keep() = keep; }
+
+Keep Fetcher::keep() const { return state_->keep(); }
+
+}  // namespace weightfs::fetch

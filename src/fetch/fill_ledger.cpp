@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "fetch/fill_ledger.hpp"
+
+#include "store/partial_blob.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace weightfs::fetch {
+
+namespace {
+
+constexpr std::uint64_t kBlock = store::kBlockSize;
+/// Less is not worth waking a hasher for.
+constexpr std::uint64_t kHashStep = 1 << 20;
+/// How far a fill without a disk reads ahead of a sequential reader, and in what pieces.
+constexpr std::uint64_t kMemoryAhead = 4 << 20;
+constexpr std::uint64_t kMemoryPart = 1 << 20;
+
+Planner::Options plan_for(const snapshot::File& file, const FetcherOptions& options) {
+  return {file.size, options.part_size, options.connections_per_blob};
+}
+
+}  // namespace
+
+FillLedger::FillLedger(const snapshot::File& file, const FetcherOptions& options, Start start)
+    : plan_(plan_for(file, options)),
+      deadline_(options.deadline),
+      strict_(options.verify == Verify::kStrict),
+      place_(start.place),
+      planner_(plan_, start.written),
+      pattern_(file, {.file_ahead_after = options.file_ahead_after,
+                      .snapshot_ahead_after = options.snapshot_ahead_after}),
+      retry_(options.retry, start.seed) {}
+
+bool FillLedger::join() noexcept {
+  if (closed_ || state_ == FillState::kFailed) return false;
+  ++holders_;
+  return true;
+}
+
+void FillLedger::leave() {
+  if (--holders_ > 0) return;
+  // Whoever comes next begins anew: what the last readers wanted says nothing about them.
+  want_ = Want::kDemand;
+  pattern_.forget();
+  loader_seen_ = false;
+}
+
+void FillLedger::raise(Want want, TimePoint now) {
+  if (want <= want_) return;
+  wait_begins(now);
+  want_ = want;
+}
+
+bool FillLedger::idle() const noexcept {
+  const bool completes = place_ == Place::kDisk && planner_.complete();
+  return filling() && holders_ == 0 && parked_.empty() && running_ == 0 && !hashing_ && !completes;
+}
+
+bool FillLedger::close_if_idle() noexcept {
+  if (!idle() || closed_) return false;
+  closed_ = true;
+  return true;
+}
+
+FillLedger::Noticed FillLedger::on_read(ByteRange range, TimePoint now) {
+  pattern_.on_read(range);
+  const Want before = want_;
+  if (pattern_.wants_file()) raise(Want::kFile, now);
+  const bool loader = pattern_.is_loader() && !std::exchange(loader_seen_, true);
+  return {.raised = want_ != before, .loader = loader};
+}
+
+bool FillLedger::readable(ByteRange range) const {
+  if (state_ == FillState::kComplete) return true;
+  return filling() && place_ == Place::kDisk && !strict_ && planner_.is_written(range);
+}
+
+void FillLedger::park(ParkedRead read, TimePoint now) {
+  wait_begins(now);
+  if (strict_) raise(Want::kFile, now);
+  parked_.add(std::move(read));
+}
+
+std::vector<ParkedRead> FillLedger::admit(std::uint64_t budget,
+                                          const ParkedReads::FindBlock& find) {
+  return parked_.admit(budget, [&](std::uint64_t block) {
+    BlockBytes bytes = find(block);
+    if (!bytes) planner_.forget({block * kBlock, (block + 1) * kBlock});
+    return bytes;
+  });
+}
+
+std::array<bool, kUrgencies> FillLedger::work(TimePoint now) const {
+  std::array<bool, kUrgencies> work{};
+  if (!may_start(now)) return work;
+  const bool ahead_missing = clone_ != Clone::kRunning && planner_.has_missing(ahead());
+  for (const Urgency urgency : {Urgency::kDemand, Urgency::kFile, Urgency::kBackground}) {
+    work[static_cast<std::size_t>(urgency)] = ahead_missing && wants_ahead_at(urgency);
+  }
+  if (!strict_) {
+    const std::vector<ByteRange> ranges = demand();
+    work[static_cast<std::size_t>(Urgency::kDemand)] =
+        std::any_of(ranges.begin(), ranges.end(),
+                    [&](ByteRange range) { return planner_.has_missing(range); });
+  }
+  return work;
+}
+
+std::optional<Part> FillLedger::next_part(Urgency urgency, TimePoint now) {
+  if (!may_start(now)) return std::nullopt;
+  if (urgency == Urgency::kDemand && !strict_) {
+    const auto range = planner_.take_demand(demand(), ahead());
+    return range ? start(Part::Kind::kRange, *range, now) : std::nullopt;
+  }
+  if (!wants_ahead_at(urgency) || clone_ == Clone::kRunning) return std::nullopt;
+  if (place_ == Place::kDisk && clone_ == Clone::kUntried && planner_.has_missing(ahead())) {
+    clone_ = Clone::kRunning;
+    return start(Part::Kind::kClone, {}, now);
+  }
+  const auto range = planner_.take_ahead(ahead());
+  return range ? start(Part::Kind::kRange, *range, now) : std::nullopt;
+}
+
+bool FillLedger::accepts(const Part& part) const noexcept {
+  return filling() && part.place == place_;
+}
+
+std::vector<ParkedRead> FillLedger::received(ByteRange bytes, ByteRange whole,
+                                             const BlockBytes& block, TimePoint now) {
+  received_ += bytes.size();
+  last_progress_ = now;
+  retry_.on_bytes(bytes);
+  if (whole.empty()) return {};
+  planner_.set_written(whole);
+  if (place_ == Place::kMemory) return parked_.attach(whole.begin / kBlock, block);
+  if (strict_) return {};
+  return parked_.remove_if([&](const ParkedRead& read) {
+    return !read.range.intersect(whole).empty() && planner_.is_written(read.range);
+  });
+}
+
+void FillLedger::part_ended(const Part& part, std::uint64_t position,
+                            const TransientError* failure, TimePoint now) {
+  --running_;
+  if (!accepts(part)) return;
+  // The beginning of a block can wait on disk for its end, but not in memory.
+  if (place_ == Place::kMemory) position = std::min(position, position / kBlock * kBlock);
+  const ByteRange rest{position, part.range.end};
+  if (rest.empty()) return;
+  if (failure) {
+    retry_.on_failure(rest, *failure, now);
+  } else {
+    planner_.give_back(rest);
+  }
+}
+
+std::vector<ParkedRead> FillLedger::clone_ended(bool cloned) {
+  --running_;
+  clone_ = Clone::kOver;
+  if (!cloned || !filling() || place_ != Place::kDisk) return {};
+  planner_.set_written(whole());
+  if (strict_) return {};
+  return parked_.remove_all();
+}
+
+FillLedger::Tick FillLedger::tick(TimePoint now) {
+  if (!filling()) return {};
+  for (const ByteRange rest : retry_.take_due(now)) planner_.give_back(rest);
+  const bool trying = running_ > 0 || retry_.waiting(now);
+  if (!wanting()) {
+    retry_.forget_failures();
+    return {.timed_out = false, .again = trying};
+  }
+  const auto failing_since = retry_.failing_since();
+  const bool silent = now - last_progress_ >= deadline_;
+  const bool stuck = failing_since && now - *failing_since >= deadline_;
+  return {.timed_out = trying && (silent || stuck), .again = trying};
+}
+
+bool FillLedger::hash_due() const noexcept {
+  if (!filling() || place_ != Place::kDisk || hashing_) return false;
+  if (planner_.complete()) return true;
+  // What an earlier fill left is not read back for a reader who wants a header only.
+  const bool growing = received_ > 0 || want_ > Want::kDemand;
+  return growing && planner_.frontier() >= hashed_ + kHashStep;
+}
+
+std::optional<std::uint64_t> FillLedger::begin_hash() noexcept {
+  if (!hash_due()) return std::nullopt;
+  hashing_ = true;
+  return planner_.frontier();
+}
+
+void FillLedger::end_hash(std::uint64_t position) noexcept {
+  if (place_ != Place::kDisk) return;
+  hashed_ = position;
+  hashing_ = fully_hashed();  // the end belongs to the same hasher
+}
+
+bool FillLedger::fully_hashed() const noexcept {
+  return filling() && place_ == Place::kDisk && planner_.complete() && hashed_ == planner_.size();
+}
+
+bool FillLedger::move_to_memory() {
+  if (!filling() || place_ == Place::kMemory) return false;
+  place_ = Place::kMemory;
+  Planner::Options plan = plan_;
+  plan.part_size = std::min(plan.part_size, kMemoryPart);
+  planner_ = Planner(plan, {});
+  retry_.drop_rests();
+  clone_ = Clone::kOver;
+  hashed_ = 0;
+  hashing_ = false;
+  return true;
+}
+
+std::optional<std::vector<ParkedRead>> FillLedger::complete() {
+  if (!filling()) return std::nullopt;
+  state_ = FillState::kComplete;
+  return parked_.remove_all();
+}
+
+std::optional<std::vector<ParkedRead>> FillLedger::fail(const Error& error) {
+  if (!filling()) return std::nullopt;
+  state_ = FillState::kFailed;
+  error_ = error;
+  return parked_.remove_all();
+}
+
+FillProgress FillLedger::progress() const {
+  const bool complete = state_ == FillState::kComplete;
+  const std::uint64_t on_disk = place_ == Place::kDisk ? planner_.written_bytes() : 0;
+  return {.state = state_,
+          .want = want_,
+          .size = planner_.size(),
+          .written = complete ? planner_.size() : on_disk,
+          .hashed = complete ? planner_.size() : hashed_,
+          .received = received_,
+          .parked = parked_.size(),
+          .connections = running_,
+          .streaming = place_ == Place::kMemory};
+}
+
+/// What is wanted beyond what readers wait for. Nobody is interested in the rest of a file whose
+/// readers have all gone.
+ByteRange FillLedger::ahead() const noexcept {
+  if (place_ == Place::kMemory) {
+    return holders_ > 0 ? pattern_.next_bytes(kMemoryAhead) : ByteRange{};
+  }
+  const bool wanted = holders_ > 0 && want_ > Want::kDemand;
+  const bool held_back = strict_ && !parked_.empty();
+  return wanted || held_back ? whole() : ByteRange{};
+}
+
+bool FillLedger::wants_ahead_at(Urgency urgency) const noexcept {
+  switch (urgency) {
+    case Urgency::kDemand: return strict_ && !parked_.empty();
+    case Urgency::kFile: return want_ == Want::kFile || place_ == Place::kMemory;
+    case Urgency::kBackground: return want_ == Want::kBackground;
+  }
+  return false;
+}
+
+bool FillLedger::wanting() const noexcept {
+  return filling() && !planner_.complete() && (!parked_.empty() || !ahead().empty());
+}
+
+bool FillLedger::may_start(TimePoint now) const noexcept {
+  const unsigned ceiling = retry_.probing() ? 1 : plan_.connections;
+  return filling() && running_ < ceiling && retry_.may_start(now);
+}
+
+std::vector<ByteRange> FillLedger::demand() const {
+  return place_ == Place::kMemory ? parked_.admitted_ranges() : parked_.ranges();
+}
+
+/// A wait is measured from when somebody began to want something, not from the last byte before that.
+void FillLedger::wait_begins(TimePoint now) noexcept {
+  if (!wanting()) last_progress_ = now;
+}
+
+/// Likewise, time in which this fill had no connection because others had them all does not count.
+std::optional<Part> FillLedger::start(Part::Kind kind, ByteRange range, TimePoint now) {
+  if (running_ == 0 && !retry_.probing()) last_progress_ = now;
+  ++running_;
+  return Part{.kind = kind, .range = range, .place = place_};
+}
+
+}  // namespace weightfs::fetch

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "base/clock.hpp"
+#include "fetch/fetcher_options.hpp"
+#include "fetch/fill.hpp"
+#include "fetch/parked_reads.hpp"
+#include "fetch/part.hpp"
+#include "fetch/planner.hpp"
+#include "fetch/read_pattern.hpp"
+#include "fetch/retry_schedule.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace weightfs::fetch {
+
+/// The books of one fill: what is there, what is under way, who waits, what is wanted, and what follows
+/// from that. Everything that a fill decides is decided here; BlobFill carries it out.
+///
+/// Pure: no I/O, no callback, time is a parameter. Not thread-safe: BlobFill keeps it under its lock.
+class FillLedger {
+ public:
+  using TimePoint = Clock::TimePoint;
+
+  struct Start {
+    Place place = Place::kDisk;
+    std::vector<bool> written;  ///< one flag per block that an earlier fill left
+    std::uint64_t seed = 0;     ///< of the jitter
+  };
+  FillLedger(const snapshot::File& file, const FetcherOptions& options, Start start);
+
+  // Who is interested.
+
+  /// False once the fill has failed or closed: a new one is needed.
+  [[nodiscard]] bool join() noexcept;
+  void leave();
+  void raise(Want want, TimePoint now);
+  /// Nobody holds the fill, waits for it or works on it, and it is not about to complete.
+  [[nodiscard]] bool idle() const noexcept;
+  /// Nobody can join any more if this is true.
+  [[nodiscard]] bool close_if_idle() noexcept;
+
+  // Readers.
+
+  struct Noticed {
+    bool raised = false;  ///< more is wanted now
+    bool loader = false;  ///< it was this read that gave a loader away (once per fill)
+  };
+  Noticed on_read(ByteRange range, TimePoint now);
+  /// The bytes are on disk and may be given out.
+  [[nodiscard]] bool readable(ByteRange range) const;
+  void park(ParkedRead read, TimePoint now);
+  [[nodiscard]] std::optional<ParkedRead> cancel(ReadId id) { return parked_.remove(id); }
+  /// Memory: see ParkedReads::admit. Returns the reads that can be answered.
+  [[nodiscard]] std::vector<ParkedRead> admit(std::uint64_t budget,
+                                              const ParkedReads::FindBlock& find);
+
+  // Parts.
+
+  /// For which urgencies next_part() would find something now.
+  [[nodiscard]] std::array<bool, kUrgencies> work(TimePoint now) const;
+  [[nodiscard]] std::optional<Part> next_part(Urgency urgency, TimePoint now);
+  /// Whether bytes of this part still have a place to go to.
+  [[nodiscard]] bool accepts(const Part& part) const noexcept;
+  /// `bytes` came, and with them the blocks of `whole` are there: on disk, or in memory as `block`.
+  /// Returns the reads that can be answered.
+  [[nodiscard]] std::vector<ParkedRead> received(ByteRange bytes, ByteRange whole,
+                                                 const BlockBytes& block, TimePoint now);
+  /// The part ended at `position`. `failure` is null where it is complete or was stopped by us.
+  void part_ended(const Part& part, std::uint64_t position, const TransientError* failure,
+                  TimePoint now);
+  /// The whole file is there by a reflink, or there is no reflink to be had. Returns as received().
+  [[nodiscard]] std::vector<ParkedRead> clone_ended(bool cloned);
+
+  // Time.
+
+  struct Tick {
+    bool timed_out = false;
+    bool again = false;  ///< there is still something that only time can bring
+  };
+  [[nodiscard]] Tick tick(TimePoint now);
+
+  // The hash: one hasher at a time.
+
+  [[nodiscard]] bool hash_due() const noexcept;
+  /// How far to hash now; nullopt where somebody else does or nothing is due.
+  [[nodiscard]] std::optional<std::uint64_t> begin_hash() noexcept;
+  void end_hash(std::uint64_t position) noexcept;
+  [[nodiscard]] bool fully_hashed() const noexcept;
+
+  // Turns of fate.
+
+  /// The disk is of no use any more: everything is missing again. Returns false if it was so already,
+  /// or the fill is over.
+  [[nodiscard]] bool move_to_memory();
+  /// Returns who waited for it; nullopt where the fill had failed meanwhile.
+  [[nodiscard]] std::optional<std::vector<ParkedRead>> complete();
+  /// Only the first failure counts, and none after completion: then nullopt.
+  [[nodiscard]] std::optional<std::vector<ParkedRead>> fail(const Error& error);
+
+  [[nodiscard]] FillState state() const noexcept { return state_; }
+  [[nodiscard]] Place place() const noexcept { return place_; }
+  [[nodiscard]] const std::optional<Error>& error() const noexcept { return error_; }
+  [[nodiscard]] FillProgress progress() const;
+
+ private:
+  [[nodiscard]] bool filling() const noexcept { return state_ == FillState::kFilling; }
+  [[nodiscard]] ByteRange whole() const noexcept { return {0, planner_.size()}; }
+  [[nodiscard]] ByteRange ahead() const noexcept;
+  [[nodiscard]] bool wanting() const noexcept;
+  [[nodiscard]] bool may_start(TimePoint now) const noexcept;
+  [[nodiscard]] bool wants_ahead_at(Urgency urgency) const noexcept;
+  [[nodiscard]] std::vector<ByteRange> demand() const;
+  void wait_begins(TimePoint now) noexcept;
+  std::optional<Part> start(Part::Kind kind, ByteRange range, TimePoint now);
+
+  const Planner::Options plan_;
+  const std::chrono::milliseconds deadline_;
+  const bool strict_;
+
+  Place place_;
+  FillState state_ = FillState::kFilling;
+  std::optional<Error> error_;
+  bool closed_ = false;
+
+  Planner planner_;
+  ReadPattern pattern_;
+  ParkedReads parked_;
+  RetrySchedule retry_;
+
+  unsigned holders_ = 0;
+  Want want_ = Want::kDemand;
+  bool loader_seen_ = false;
+
+  unsigned running_ = 0;
+  enum class Clone : std::uint8_t { kUntried, kRunning, kOver } clone_ = Clone::kUntried;
+  std::uint64_t received_ = 0;
+  TimePoint last_progress_{};
+
+  std::uint64_t hashed_ = 0;
+  bool hashing_ = false;
+};
+
+}  // namespace weightfs::fetch

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "fetch/shared_partial.hpp"
+#include "fetch/target.hpp"
+
+namespace weightfs::fetch {
+
+/// Fills the whole partial blob at once and without a copy, where source and store share a filesystem
+/// that can. False where they do not: nothing has changed then. Throws Error (kChanged and whatever the
+/// source says) where the partial blob may now hold bytes of another version.
+[[nodiscard]] bool reflink(const Target& target, SharedPartial& partial);
+
+}  // namespace weightfs::fetch

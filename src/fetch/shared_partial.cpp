@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "fetch/shared_partial.hpp"
+
+#include <utility>
+
+namespace weightfs::fetch {
+
+SharedPartial::SharedPartial(std::unique_ptr<store::PartialBlob> blob,
+                             std::function<void()> on_free)
+    : on_free_(std::move(on_free)) {
+  state_.with([&](State& state) {
+    state.open = blob != nullptr;
+    state.ended = blob == nullptr;
+    state.blob = std::move(blob);
+  });
+}
+
+std::optional<SharedPartial::Use> SharedPartial::use() {
+  return state_.with([&](State& state) -> std::optional<Use> {
+    if (state.ended) return std::nullopt;
+    ++state.users;
+    return Use(*this, *state.blob);
+  });
+}
+
+void SharedPartial::end(Last last) {
+  std::unique_ptr<store::PartialBlob> mine;
+  state_.with([&](State& state) {
+    if (std::exchange(state.ended, true)) return;
+    if (state.users == 0) {
+      mine = std::move(state.blob);
+    } else {
+      state.last = std::move(last);
+    }
+  });
+  if (mine) run(std::move(last), std::move(mine));
+}
+
+void SharedPartial::leave() {
+  std::unique_ptr<store::PartialBlob> mine;
+  Last last;
+  state_.with([&](State& state) {
+    if (--state.users > 0 || !state.ended) return;
+    mine = std::move(state.blob);
+    last = std::move(state.last);
+  });
+  if (mine) run(std::move(last), std::move(mine));
+}
+
+void SharedPartial::run(Last last, std::unique_ptr<store::PartialBlob> blob) {
+  const std::function<void()> then = last(std::move(blob));
+  const bool free = state_.with([](State& state) {
+    state.open = false;
+    return state.released;
+  });
+  if (free) on_free_();
+  if (then) then();
+}
+
+void SharedPartial::release() {
+  const bool free = state_.with([](State& state) {
+    return !std::exchange(state.released, true) && !state.open;
+  });
+  if (free) on_free_();
+}
+
+}  // namespace weightfs::fetch
