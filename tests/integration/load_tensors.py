@@ -3,7 +3,7 @@
 # Copyright the weightfs authors
 """Loads a model by path with the safetensors library, as runtimes do, and prints what it got.
 
-  load_tensors.py FOLDER [mmap|pread]
+  load_tensors.py FOLDER
 
 Takes the shards from the index, opens each with safe_open, takes every tensor; prints JSON: the time, the
 number of tensors and one sha256 over all their names and bytes. Run by an interpreter that has the
