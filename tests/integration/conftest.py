@@ -14,7 +14,6 @@ import pathlib
 import re
 import shutil
 import signal
-import subprocess
 import tempfile
 
 import pytest
@@ -224,5 +223,7 @@ def warm_mount(work, nginx, small, request):
             instance.close()
 
 
-def run(*command, **options):
-    return subprocess.run(list(map(str, command)), capture_output=True, text=True, **options)
+@pytest.fixture
+def warm(warm_mount, mode):
+    """The small model, complete, in this mode; shared by the tests of a module, which change nothing."""
+    return warm_mount(mode)

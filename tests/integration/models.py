@@ -134,6 +134,17 @@ def describe(folder):
     return Model(folder, files)
 
 
+def listing(contents):
+    """{path: bytes} as {path: File}."""
+    return {name: File(len(data), hashlib.sha256(data).hexdigest()) for name, data in contents.items()}
+
+
+def served(prefix, contents):
+    """What an origin serves for a model of these contents: {URL path: bytes}, weightfs.json included."""
+    return ({f"{prefix}/{name}": data for name, data in contents.items()} |
+            {f"{prefix}/weightfs.json": manifest(listing(contents)).encode()})
+
+
 def manifest(files):
     """The text of weightfs.json. A path that is not UTF-8 is given in base64."""
     entries = []
