@@ -39,6 +39,8 @@ class Fetcher {
 
   /// What is running, to look at: these pointers keep no read-ahead going.
   [[nodiscard]] std::vector<FillPtr> fills() const;
+  /// Bytes of an incomplete file that are on the local disk, its fill running or not.
+  [[nodiscard]] std::uint64_t resident_bytes(const Target& target) const;
   [[nodiscard]] FetchCounters counters() const;
   /// Memory that holds bytes of streaming fills, bytes.
   [[nodiscard]] std::uint64_t streaming_bytes() const;

@@ -20,6 +20,8 @@ struct Target {
   /// What single flight goes by: the sha256 where it is known, else the sha256 over source, path and
   /// validator, so that the same bytes in two snapshots are one fill.
   [[nodiscard]] store::PartialKey key() const;
+  /// What key() is, or was, while the sha256 is not known.
+  [[nodiscard]] store::PartialKey unlearned_key() const;
 };
 
 }  // namespace weightfs::fetch

@@ -18,13 +18,15 @@ namespace weightfs::snapshot {
 /// Two digests name it. Both are the sha256 over one line per file in path order (FORMAT.md):
 ///   id   over path, size, executable bit and sha256: the same on every node. Only a snapshot whose
 ///        files all have a sha256 has one; until then it is *provisional*.
-///   key  the same with the validator in place of each sha256 that was unknown when the reference was
-///        resolved. It never changes while digests are learned, so trees, inode numbers and state files
-///        go by it. Where nothing was unknown, key == id.
+///   key  the same with source and validator in place of each sha256 that was unknown when the
+///        reference was resolved (a validator means something at its source only). It never changes
+///        while digests are learned, so trees, inode numbers and state files go by it. Where nothing
+///        was unknown, key == id.
 class Snapshot {
  public:
   /// Sorts the files and checks them: every path valid, no duplicates, no path that is both a file and
-  /// a directory; throws Error(kInvalid). `source` is the reference it came from, as a person wrote it.
+  /// a directory, every size and their sum at most kMaxFileSize; throws Error(kInvalid). `source` is the
+  /// reference it came from, as a person wrote it.
   Snapshot(std::string source, std::string revision, std::vector<File> files);
 
   [[nodiscard]] const std::string& source() const noexcept { return source_; }
@@ -40,17 +42,25 @@ class Snapshot {
   [[nodiscard]] bool provisional() const noexcept { return !id_; }
 
   /// The same snapshot with the digest of one file learned; key() stays. Error(kCorrupt) if the file
-  /// is known to have another.
+  /// is known to have another; kInvalid if there is no such file.
   [[nodiscard]] Snapshot with_digest(std::size_t file_index, const Digest& sha256) const;
 
-  /// The state file (FORMAT.md): JSON, round-trips every byte. Throws Error(kInvalid).
+  /// The state file (FORMAT.md): JSON, round-trips every byte.
   [[nodiscard]] std::string to_json() const;
+  /// Error: kUnsupported a version that is not ours; kCorrupt a key that its files do not have;
+  /// kInvalid everything else.
   [[nodiscard]] static Snapshot from_json(std::string_view json);
 
  private:
+  [[nodiscard]] std::optional<Digest> compute_id() const;
+
   std::string source_;
   std::string revision_;
   std::vector<File> files_;
+  /// By index into files_: sha256 came later, so key_ goes by the validator.
+  std::vector<bool> learned_;
+  /// Files whose sha256 is still to be learned.
+  std::size_t unknown_ = 0;
   std::uint64_t bytes_ = 0;
   Digest key_;
   std::optional<Digest> id_;

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "base/fd.hpp"
+#include "base/log.hpp"
+#include "base/synchronized.hpp"
+#include "keeper/session_memory.hpp"
+#include "store/blob.hpp"
+#include "vfs/node_id.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace weightfs::fuse {
+
+/// Registers backing files with the kernel; the keeper does it for the daemon, a fake in tests.
+class BackingRegistry {
+ public:
+  virtual ~BackingRegistry() = default;
+  /// A backing id > 0. Error(kUnsupported) where the kernel or the filesystem cannot, kIo.
+  virtual std::int32_t open_backing(const Fd& file) = 0;
+  virtual void close_backing(std::int32_t backing_id) = 0;
+};
+
+struct PassthroughStatus {
+  bool active = false;
+  std::string reason;  ///< why not, in a sentence; empty when active
+};
+
+/// In which mode each open node is, and how often it is open. The kernel's rules (Documentation/
+/// filesystems/fuse/fuse-io.rst, fs/fuse/iomode.c): while a node is open its mode must not change, and
+/// all passthrough opens of it must use one backing id; else the opener gets EIO. So an id is registered
+/// with the first open, counted before each reply and closed after the last release, and a node whose
+/// registration failed stays daemon-served until it is closed. The table is in the SessionMemory: a
+/// successor goes on with it.
+///
+/// Thread-safe. The registry and the memory must outlive it. The lock is held while the keeper registers
+/// (0.1 ms): a second opener of the node needs exactly that answer.
+class OpenModes {
+ public:
+  OpenModes(BackingRegistry& registry, keeper::SessionMemory& memory, Log log);
+
+  /// Says whether passthrough works at all, by registering `probe`, a file on the store's filesystem.
+  /// Once, after INIT.
+  void probe(const Fd& probe);
+  /// Passthrough is not to be used, and why.
+  void disable(const std::string& reason);
+  [[nodiscard]] PassthroughStatus status() const;
+
+  /// Counts an open; call before replying. `blob` where the node may be passed through. Returns the
+  /// backing id to reply with, or nullopt for a daemon-served open. Error(kNoSpace): too many files are
+  /// open.
+  std::optional<std::int32_t> open(vfs::NodeId node, const std::optional<store::Blob>& blob);
+  /// Counts a release (or an open whose reply the kernel did not take).
+  void release(vfs::NodeId node);
+
+ private:
+  struct State {
+    PassthroughStatus status;
+  };
+
+  BackingRegistry& registry_;
+  keeper::SessionMemory& memory_;
+  const Log log_;
+  Synchronized<State> state_;
+};
+
+}  // namespace weightfs::fuse

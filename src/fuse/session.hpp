@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "base/fd.hpp"
+#include "base/log.hpp"
+#include "fuse/notifier.hpp"
+#include "fuse/open_modes.hpp"
+#include "keeper/session_memory.hpp"
+#include "vfs/filesystem.hpp"
+
+#include <functional>
+#include <memory>
+
+namespace weightfs::fuse {
+
+struct SessionOptions {
+  unsigned threads = 4;
+  bool passthrough = true;  ///< false: never ask the kernel for it
+  /// Called once the kernel knows us (after INIT, or after a resume), from a serving thread.
+  std::function<void()> on_ready;
+};
+
+/// Serves one FUSE connection with stock libfuse: requests in, Filesystem calls, replies out.
+///
+/// Start of a connection: the kernel's INIT is saved to the SessionMemory before libfuse answers it.
+/// Resume by a successor: libfuse insists on an INIT first, so it gets the saved one under a unique
+/// number that the kernel is not waiting for (the kernel refuses that reply with ENOENT, which libfuse
+/// ignores), then the kernel is asked to resend what the dead daemon had taken (FUSE_NOTIFY_RESEND,
+/// Linux 6.9). Everything here is idempotent, so answering twice is harmless.
+///
+/// `threads` workers ("fuse-N") wait on the descriptor; none of them ever waits for the network.
+/// Everything given must outlive it. The destructor stops the workers without unmounting: requests then
+/// wait in the kernel for the next daemon.
+class Session {
+ public:
+  Session(Fd device, vfs::Filesystem& filesystem, OpenModes& modes, keeper::SessionMemory& memory,
+          Notifier& notifier, SessionOptions options, Log log);
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session();
+
+  /// Starts the workers and returns.
+  void start();
+  /// Blocks until the connection is gone (unmounted, aborted) or stop() was called.
+  void wait();
+  /// May be called from any thread, also from a signal-handling one.
+  void stop();
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weightfs::fuse

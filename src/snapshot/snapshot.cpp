@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "snapshot/snapshot.hpp"
+
+#include "base/error.hpp"
+#include "digest/sha256.hpp"
+#include "snapshot/byte_text.hpp"
+#include "snapshot/file_list_json.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace weightfs::snapshot {
+
+namespace {
+
+constexpr std::uint64_t kStateVersion = 1;
+
+bool path_less(const File& left, const File& right) noexcept { return left.path < right.path; }
+
+/// Hashes the canonical lines of FORMAT.md. Byte strings carry their length, so no name can imitate
+/// another line.
+class TreeHasher {
+ public:
+  TreeHasher() { add("weightfs snapshot 1\n"); }
+
+  void add_known(const File& file) {
+    begin_line(file);
+    fmt::format_to(std::back_inserter(line_), "sha256 {}\n", file.sha256->hex());
+    add(line_);
+  }
+
+  void add_unknown(const File& file, std::string_view source) {
+    begin_line(file);
+    fmt::format_to(std::back_inserter(line_), "validator {}:{} {}:{}\n", source.size(), source,
+                   file.validator.size(), file.validator);
+    add(line_);
+  }
+
+  [[nodiscard]] Digest digest() const { return hasher_.digest(); }
+
+ private:
+  void begin_line(const File& file) {
+    line_.clear();
+    fmt::format_to(std::back_inserter(line_), "{}:{} {} {} ", file.path.size(), file.path, file.size,
+                   file.executable ? 'x' : '-');
+  }
+
+  void add(std::string_view bytes) { hasher_.update(std::as_bytes(std::span(bytes))); }
+
+  Sha256 hasher_;
+  std::string line_;
+};
+
+/// Throws where two sorted paths cannot stand in one tree. Between "a" and "a/b" may sort "a-b", so
+/// `prefixes` holds every earlier path that the current one begins with; the work is linear in bytes.
+void check_tree(const std::vector<File>& files) {
+  std::vector<std::string_view> prefixes;
+  for (const File& file : files) {
+    const std::string_view path = file.path;
+    while (!prefixes.empty() && !path.starts_with(prefixes.back())) prefixes.pop_back();
+    for (const std::string_view prefix : prefixes) {
+      if (prefix.size() == path.size()) {
+        throw Error(Errc::kInvalid, fmt::format("the path {} appears twice", printable(path)));
+      }
+      if (path[prefix.size()] == '/') {
+        throw Error(Errc::kInvalid, fmt::format("the path {} is a file and a directory (of {})",
+                                                printable(prefix), printable(path)));
+      }
+    }
+    prefixes.push_back(path);
+  }
+}
+
+std::uint64_t total_size(const std::vector<File>& files) {
+  std::uint64_t total = 0;
+  for (const File& file : files) {
+    if (file.size > kMaxFileSize) {
+      throw Error(Errc::kInvalid, fmt::format("{} has {} bytes, more than a file can have",
+                                              printable(file.path), file.size));
+    }
+    total += file.size;  // two numbers below 2^63: no overflow before the check
+    if (total > kMaxFileSize) throw Error(Errc::kInvalid, "the sizes of all files sum to over 2^63");
+  }
+  return total;
+}
+
+}  // namespace
+
+Snapshot::Snapshot(std::string source, std::string revision, std::vector<File> files)
+    : source_(std::move(source)), revision_(std::move(revision)), files_(std::move(files)) {
+  for (const File& file : files_) check_path(file.path);
+  std::sort(files_.begin(), files_.end(), path_less);
+  check_tree(files_);
+  bytes_ = total_size(files_);
+  learned_.resize(files_.size());
+
+  TreeHasher hasher;
+  for (const File& file : files_) {
+    if (file.sha256) {
+      hasher.add_known(file);
+    } else {
+      hasher.add_unknown(file, source_);
+      ++unknown_;
+    }
+  }
+  key_ = hasher.digest();
+  if (unknown_ == 0) id_ = key_;
+  if (revision_.empty()) revision_ = key_.hex();
+}
+
+std::optional<Digest> Snapshot::compute_id() const {
+  if (unknown_ > 0) return std::nullopt;
+  TreeHasher hasher;
+  for (const File& file : files_) hasher.add_known(file);
+  return hasher.digest();
+}
+
+const File* Snapshot::find(std::string_view path) const noexcept {
+  const auto at =
+      std::lower_bound(files_.begin(), files_.end(), path,
+                       [](const File& file, std::string_view value) { return file.path < value; });
+  return at != files_.end() && at->path == path ? &*at : nullptr;
+}
+
+Snapshot Snapshot::with_digest(std::size_t file_index, const Digest& sha256) const {
+  if (file_index >= files_.size()) {
+    throw Error(Errc::kInvalid, fmt::format("the snapshot has no file number {}", file_index));
+  }
+  const File& known = files_[file_index];
+  if (known.sha256 && *known.sha256 != sha256) {
+    throw Error(Errc::kCorrupt, fmt::format("{} is known to have sha256 {}, not {}",
+                                            printable(known.path), known.sha256->hex(), sha256.hex()));
+  }
+  Snapshot snapshot = *this;
+  if (known.sha256) return snapshot;
+  snapshot.files_[file_index].sha256 = sha256;
+  snapshot.learned_[file_index] = true;
+  --snapshot.unknown_;
+  snapshot.id_ = snapshot.compute_id();
+  return snapshot;
+}
+
+std::string Snapshot::to_json() const {
+  std::string text =
+      fmt::format("{{\"version\":{},\"key\":\"{}\",\n{},\n{},\n\"files\":[", kStateVersion, key_.hex(),
+                  bytes_member("source", source_), bytes_member("revision", revision_));
+  std::string_view separator = "\n";
+  for (std::size_t index = 0; index < files_.size(); ++index) {
+    text += separator;
+    text += write_file_entry({.file = files_[index], .learned = learned_[index]});
+    separator = ",\n";
+  }
+  return text + "\n]}\n";
+}
+
+Snapshot Snapshot::from_json(std::string_view json) {
+  FileListDocument document = parse_file_list(json, Dialect::kState);
+  if (!document.version) throw Error(Errc::kInvalid, "\"version\" is missing");
+  if (*document.version != kStateVersion) {
+    throw Error(Errc::kUnsupported,
+                fmt::format("a snapshot file of version {}; this build reads version {}",
+                            *document.version, kStateVersion));
+  }
+  const auto key = document.key ? Digest::parse(*document.key) : std::nullopt;
+  if (!key) throw Error(Errc::kInvalid, "\"key\" is missing or not 64 hexadecimal digits");
+
+  // The key is checked as it was computed: before anything was learned.
+  std::vector<File> files;
+  std::vector<std::pair<std::string, Digest>> learned;
+  files.reserve(document.files.size());
+  for (FileEntry& entry : document.files) {
+    if (entry.learned) {
+      learned.emplace_back(entry.file.path, *entry.file.sha256);
+      entry.file.sha256.reset();
+    }
+    files.push_back(std::move(entry.file));
+  }
+  Snapshot snapshot(std::move(document.source), std::move(document.revision), std::move(files));
+  if (snapshot.key_ != *key) {
+    throw Error(Errc::kCorrupt, fmt::format("a snapshot file says key {} and holds files of key {}",
+                                            key->hex(), snapshot.key_.hex()));
+  }
+  for (const auto& [path, sha256] : learned) {
+    const auto index = static_cast<std::size_t>(snapshot.find(path) - snapshot.files_.data());
+    snapshot.files_[index].sha256 = sha256;
+    snapshot.learned_[index] = true;
+  }
+  if (!learned.empty()) {
+    snapshot.unknown_ -= learned.size();
+    snapshot.id_ = snapshot.compute_id();
+  }
+  return snapshot;
+}
+
+}  // namespace weightfs::snapshot

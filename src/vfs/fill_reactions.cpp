@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "vfs/fill_reactions.hpp"
+
+namespace weightfs::vfs {
+
+void FillReactions::on_complete(const fetch::Target& target, const store::Blob& blob) {
+  log_.info("{} of {} is complete ({} bytes, sha256 {})", target.file().path,
+            target.snapshot->source(), blob.size, blob.digest.short_hex());
+  if (!target.file().sha256) {
+    try {
+      catalog_.learn(target.snapshot->key(), target.file_index, blob.digest);
+    } catch (const Error& error) {
+      // The blob is there; the next fill of this file learns its digest again.
+      log_.error("cannot record the digest of {}: {}", target.file().path, error.what());
+    }
+  }
+  last_errors_.clear(target.key());
+  dentries_.invalidate(target.key());
+  dentries_.invalidate(blob.digest);
+}
+
+void FillReactions::on_failed(const fetch::Target& target, const Error& error) {
+  log_.warning("fill of {} of {} failed: {}", target.file().path, target.snapshot->source(),
+               error.what());
+  last_errors_.set(target.key(), error.what());
+  if (error.code() != Errc::kCorrupt) return;
+  incarnations_.retire(target.key());
+  dentries_.invalidate(target.key());
+}
+
+void FillReactions::on_loader(const fetch::Target& target) {
+  if (fetch::Warmer* warmer = warmer_) {
+    log_.info("a loader reads {}: fetching the rest of the snapshot", target.snapshot->source());
+    warmer->start(target.snapshot, target.source, fetch::Want::kFile);
+  }
+}
+
+}  // namespace weightfs::vfs

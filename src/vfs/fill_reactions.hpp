@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "base/log.hpp"
+#include "catalog/catalog.hpp"
+#include "fetch/fetcher.hpp"
+#include "fetch/warmer.hpp"
+#include "vfs/dentries.hpp"
+#include "vfs/incarnations.hpp"
+#include "vfs/last_errors.hpp"
+
+#include <atomic>
+
+namespace weightfs::vfs {
+
+/// What the mount does about fills: a completed file gets its passthrough node and, where the listing
+/// had no digest, its snapshot learns it; one with wrong bytes gets a node that has no poisoned pages;
+/// a loader gets the rest of its snapshot. Thread-safe; everything given must outlive it.
+class FillReactions final : public fetch::FillObserver {
+ public:
+  FillReactions(catalog::Catalog& catalog, Dentries& dentries, Incarnations& incarnations,
+                LastErrors& last_errors, Log log)
+      : catalog_(catalog),
+        dentries_(dentries),
+        incarnations_(incarnations),
+        last_errors_(last_errors),
+        log_(std::move(log)) {}
+
+  /// The Warmer is made from the Fetcher, which needs its observer first. nullptr detaches it again.
+  void attach(fetch::Warmer* warmer) noexcept { warmer_ = warmer; }
+
+  void on_complete(const fetch::Target& target, const store::Blob& blob) override;
+  void on_failed(const fetch::Target& target, const Error& error) override;
+  void on_loader(const fetch::Target& target) override;
+
+ private:
+  catalog::Catalog& catalog_;
+  Dentries& dentries_;
+  Incarnations& incarnations_;
+  LastErrors& last_errors_;
+  const Log log_;
+  std::atomic<fetch::Warmer*> warmer_ = nullptr;
+};
+
+}  // namespace weightfs::vfs

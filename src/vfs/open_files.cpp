@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "vfs/open_files.hpp"
+
+namespace weightfs::vfs {
+
+namespace {
+
+// Whether reads through this backing can still succeed. Bytes that were wrong or of another version
+// stay an error for whoever has them open; a source that was out of reach is asked again.
+bool usable(const Backing& backing) {
+  const auto* fill = std::get_if<fetch::FillPtr>(&backing);
+  if (fill == nullptr || (*fill)->progress().state != fetch::FillState::kFailed) return true;
+  const auto error = (*fill)->error();
+  return error && (error->code() == Errc::kCorrupt || error->code() == Errc::kChanged);
+}
+
+}  // namespace
+
+Backing OpenFiles::ensure(NodeId node, std::uint32_t more_opens, const Make& make) {
+  const auto known = files_.with([&](Files& files) -> std::optional<Backing> {
+    const auto found = files.find(node.value());
+    if (found == files.end()) return std::nullopt;
+    return found->second.backing;
+  });
+  // Two threads may make the same backing at once: both get the same fill or blob from below.
+  const Backing backing = known && usable(*known) ? *known : make();
+  files_.with([&](Files& files) {
+    OpenFile& file = files[node.value()];
+    file.opens += more_opens;
+    file.backing = backing;
+  });
+  return backing;
+}
+
+Backing OpenFiles::acquire(NodeId node, const Make& make) { return ensure(node, 1, make); }
+
+Backing OpenFiles::find(NodeId node, const Make& make) { return ensure(node, 0, make); }
+
+void OpenFiles::adopt(NodeId node, std::uint32_t opens) {
+  files_.with([&](Files& files) { files[node.value()].opens += opens; });
+}
+
+void OpenFiles::release(NodeId node) {
+  // Destroyed after the lock: it may close a partial blob.
+  const auto gone = files_.with([&](Files& files) -> std::optional<OpenFile> {
+    const auto found = files.find(node.value());
+    if (found == files.end()) return std::nullopt;
+    if (found->second.opens > 1) {
+      --found->second.opens;
+      return std::nullopt;
+    }
+    OpenFile last = std::move(found->second);
+    files.erase(found);
+    return last;
+  });
+}
+
+std::uint64_t OpenFiles::count() const {
+  return files_.with([](const Files& files) { return files.size(); });
+}
+
+}  // namespace weightfs::vfs

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "base/synchronized.hpp"
+#include "fetch/fill.hpp"
+#include "store/blob.hpp"
+#include "vfs/node_id.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <unordered_map>
+#include <variant>
+
+namespace weightfs::vfs {
+
+/// What serves the reads of a node: the verified blob, or the fill that is on its way to become one.
+using Backing = std::variant<store::Blob, fetch::FillPtr>;
+
+/// The nodes that the kernel has open and what serves each. Keyed by node, not by file handle, so that
+/// a daemon that took over a session can go on with handles that it never gave out.
+///
+/// Thread-safe. What `make` functions do (disk, locks of lower layers) happens outside its lock.
+class OpenFiles {
+ public:
+  using Make = std::function<Backing()>;
+
+  /// Counts one more open; the first one makes the backing.
+  Backing acquire(NodeId node, const Make& make);
+  /// For a read of a node whose open an earlier daemon answered: makes the backing without counting.
+  /// A fill that ended in an error that may pass is made anew.
+  Backing find(NodeId node, const Make& make);
+  /// Takes over an open count from an earlier daemon of this session.
+  void adopt(NodeId node, std::uint32_t opens);
+  void release(NodeId node);
+  [[nodiscard]] std::uint64_t count() const;
+
+ private:
+  struct OpenFile {
+    std::uint32_t opens = 0;
+    std::optional<Backing> backing;  ///< made when it is first needed
+  };
+  using Files = std::unordered_map<std::uint64_t, OpenFile>;
+
+  Backing ensure(NodeId node, std::uint32_t more_opens, const Make& make);
+
+  Synchronized<Files> files_;
+};
+
+}  // namespace weightfs::vfs

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "base/synchronized.hpp"
+#include "catalog/catalog.hpp"
+#include "snapshot/snapshot.hpp"
+#include "vfs/node_id.hpp"
+#include "vfs/snapshot_tree.hpp"
+#include "vfs/tree_table.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace weightfs::vfs {
+
+/// What a node id stands for. A value that keeps its snapshot alive.
+struct Place {
+  TreeTable::Tree tree;
+  std::uint32_t number = 0;  ///< of the tree
+  std::uint32_t index = 0;   ///< within it
+  snapshot::SnapshotPtr snapshot;  ///< null where the tree is not a view of one
+  SnapshotTreePtr layout;          ///< likewise
+
+  [[nodiscard]] bool is_view() const noexcept { return layout != nullptr; }
+  [[nodiscard]] const SnapshotTree::Node& node() const { return *layout->node(index); }
+  /// nullptr for a directory.
+  [[nodiscard]] const snapshot::File* file() const;
+  /// st_ino: the same for one path of one snapshot whichever way it is reached.
+  [[nodiscard]] std::uint64_t inode() const;
+};
+
+/// Finds places: by node id, and by name within a place. Knows the shape of the mount
+/// (names, `name@revision`, `.snapshots/<id>`), and nothing of what is cached.
+///
+/// Thread-safe. The catalog and the SessionLog must outlive it.
+class Places {
+ public:
+  Places(const catalog::Catalog& catalog, SessionLog& log);
+
+  /// Error(kChanged) for a node whose snapshot is no longer in the catalog.
+  [[nodiscard]] Place at(NodeId node);
+  /// nullopt: no such entry.
+  [[nodiscard]] std::optional<Place> child(const Place& directory, const std::string& name);
+  /// The names in a directory, sorted. Revisions by '@' can be looked up but are not listed.
+  [[nodiscard]] std::vector<std::string> names(const Place& directory) const;
+  /// Walks a path from the root of the mount, "" being the root.
+  [[nodiscard]] std::optional<Place> walk(std::string_view path);
+
+ private:
+  Place view(const std::string& path, const snapshot::SnapshotPtr& snapshot);
+  std::optional<Place> child_of_namespace(const Place& directory, const std::string& name);
+  SnapshotTreePtr layout_of(const snapshot::Snapshot& snapshot);
+
+  const catalog::Catalog& catalog_;
+  TreeTable trees_;
+  Synchronized<std::unordered_map<Digest, SnapshotTreePtr>> layouts_;  // by snapshot key
+};
+
+}  // namespace weightfs::vfs

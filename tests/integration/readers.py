@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the weightfs authors
+"""Reading through a mount: in this process, and by many others at once (reader.py)."""
+
+import json
+import mmap
+import os
+import pathlib
+import subprocess
+import sys
+
+READER = pathlib.Path(__file__).with_name("reader.py")
+BLOCK = 4096
+
+
+def same_tree(mounted, model, names=None):
+    """Compares whole files with the plain model."""
+    for name in names or model.files:
+        assert same_file(os.path.join(mounted, name), model.path(name)), f"{name} differs"
+
+
+def same_file(left, right):
+    with open(left, "rb", buffering=0) as one, open(right, "rb", buffering=0) as two:
+        while True:
+            a, b = read_fully(one, 1 << 20), read_fully(two, 1 << 20)
+            if a != b:
+                return False
+            if not a:
+                return True
+
+
+def read_fully(file, length):
+    parts = []
+    while length > 0 and (piece := file.read(length)):
+        parts.append(piece)
+        length -= len(piece)
+    return b"".join(parts)
+
+
+def read_at(path, offset, length, flags=0):
+    descriptor = os.open(path, os.O_RDONLY | flags)
+    try:
+        return os.pread(descriptor, length, offset)
+    finally:
+        os.close(descriptor)
+
+
+def read_direct(path, offset, length):
+    """O_DIRECT into an aligned buffer; all three numbers are multiples of the block size."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECT)
+    try:
+        with mmap.mmap(-1, length) as buffer:
+            count = os.preadv(descriptor, [buffer], offset)
+            return buffer[:count]
+    finally:
+        os.close(descriptor)
+
+
+def error_of(action, *arguments):
+    """The errno that a call ends with, None where it succeeds."""
+    try:
+        action(*arguments)
+    except OSError as error:
+        return error.errno
+    return None
+
+
+class Readers:
+    """Reader processes with one verdict. Use as a context: whatever still runs is killed at the end."""
+
+    def __init__(self, mounted, plain, names, modes, count=None, until=None):
+        limit = ["--count", str(count)] if count is not None else ["--until", str(until)]
+        self.until = until
+        self.processes = [
+            subprocess.Popen([sys.executable, str(READER), mode, str(mounted), str(plain), str(seed),
+                              *limit, *names], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for seed, mode in enumerate(modes)]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+
+    def failed(self):
+        """Those that have ended badly so far."""
+        return [process for process in self.processes if process.poll() not in (None, 0)]
+
+    def finish(self, seconds):
+        """Tells them to stop (with `until`), waits for all; returns what they counted."""
+        if self.until:
+            pathlib.Path(self.until).touch()
+        results, wrong = [], []
+        for process in self.processes:
+            try:
+                output, errors = process.communicate(timeout=seconds)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+                wrong.append(f"still reading after {seconds} s")
+                continue
+            if process.returncode == 0:
+                results.append(json.loads(output))
+            else:
+                wrong.append(f"exit {process.returncode}: {errors.strip()}")
+        assert not wrong, f"{len(wrong)} of {len(self.processes)} readers failed: " + "; ".join(wrong[:5])
+        return results

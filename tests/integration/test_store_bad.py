@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the weightfs authors
+"""Stores on disks that are full, read-only or unsuitable, and stores that are not ours."""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+import mounts
+from daemon import StartError
+from readers import same_tree
+from waiting import until
+
+NAME = "org/small"
+pytestmark = pytest.mark.short
+
+
+def refusal(mounted):
+    with pytest.raises(StartError) as caught:
+        mounted.start()
+    assert caught.value.code == 1
+    assert not mounts.at(mounted.mount)
+    return caught.value.text
+
+
+def lines(text):
+    return [line for line in text.splitlines() if line.strip()]
+
+
+# ---- full and failing disks
+
+@pytest.mark.parametrize("megabytes", [4, 7])
+def test_a_reader_does_not_see_that_the_disk_is_full(weightfs, folder, nginx, small, mode, megabytes):
+    """Smaller than the model, or than one shard with the rest: what does not fit streams past it."""
+    with mounts.tmpfs(folder / "disk", f"{megabytes}m") as disk:
+        mounted = weightfs({NAME: nginx.url("small/")}, store=disk / "store",
+                           passthrough=mode == "passthrough")
+        same_tree(mounted.mount / NAME, small)
+        same_tree(mounted.mount / NAME, small)
+        assert mounted.status()["pid"]
+        mounted.stop()
+
+
+def test_a_disk_filled_by_somebody_else(weightfs, folder, nginx, small):
+    with mounts.ext4(folder, 32) as disk:
+        mounted = weightfs({NAME: nginx.url("small/")}, store=disk / "store")
+        with open(disk / "ballast", "wb") as ballast:
+            subprocess.run(["dd", "if=/dev/zero", f"of={disk}/ballast", "bs=64k"], capture_output=True)
+        assert os.statvfs(disk).f_bavail < 32
+        same_tree(mounted.mount / NAME, small)
+        (disk / "ballast").unlink()
+        mounted.wait(NAME)
+        same_tree(mounted.mount / NAME, small)
+        mounted.stop()
+
+
+def test_warm_on_a_full_disk_fails_with_a_reason(weightfs, folder, nginx):
+    with mounts.tmpfs(folder / "disk", "3m") as disk:
+        mounted = weightfs({NAME: nginx.url("small/")}, store=disk / "store")
+        done = mounted.cli("warm", NAME, "--wait", check=False)
+        assert done.returncode == 1
+        assert "space" in done.stderr.lower() or "full" in done.stderr.lower()
+        mounted.stop()
+
+
+def test_a_read_only_store_is_refused(weightfs, folder):
+    with mounts.tmpfs(folder / "disk") as disk:
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        text = refusal(weightfs({}, start=False, store=disk / "store"))
+        assert "read-only" in text.lower()
+
+
+def test_a_store_that_becomes_read_only_streams(weightfs, folder, nginx, small):
+    with mounts.ext4(folder, 64) as disk:
+        mounted = weightfs({NAME: nginx.url("small/")}, store=disk / "store")
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=False)
+        same_tree(mounted.mount / NAME, small)
+        mounted.stop()
+
+
+# ---- kinds of filesystems
+
+def test_a_store_on_tmpfs_works_and_says_what_it_costs(weightfs, folder, nginx, small, mode):
+    with mounts.tmpfs(folder / "disk") as disk:
+        mounted = weightfs({NAME: nginx.url("small/")}, store=disk / "store",
+                           passthrough=mode == "passthrough")
+        mounted.wait(NAME)
+        same_tree(mounted.mount / NAME, small)
+        assert "tmpfs" in mounted.log_text()
+        mounted.stop()
+
+
+def test_a_store_on_overlayfs_works_without_passthrough_and_says_why(weightfs, folder, nginx, small):
+    with mounts.overlay(folder / "overlay") as merged:
+        mounted = weightfs({NAME: nginx.url("small/")}, store=merged / "store")
+        mounted.wait(NAME)
+        same_tree(mounted.mount / NAME, small)
+        status = mounted.status()["passthrough"]
+        assert status["active"] is False
+        assert status["reason"]
+        mounted.stop()
+
+
+# ---- what is not ours, or somebody else's at the moment
+
+def test_a_store_of_an_unknown_version_is_refused_and_not_rewritten(weightfs, nginx, small):
+    mounted = weightfs({NAME: nginx.url("small/")})
+    mounted.wait(NAME)
+    mounted.stop()
+    version = mounted.store / "VERSION"
+    version.chmod(0o644)
+    version.write_text("999\n")
+    before = snapshot(mounted.store)
+    assert "999" in refusal(mounted)
+    assert snapshot(mounted.store) == before
+
+
+def test_a_state_of_an_unknown_version_is_refused_and_not_rewritten(weightfs, nginx):
+    mounted = weightfs({NAME: nginx.url("small/")})
+    mounted.stop()
+    changed = 0
+    for path in mounted.state.rglob("catalog.json"):
+        path.write_text(path.read_text().replace('"version": 1', '"version": 999')
+                        .replace('"version":1', '"version":999'))
+        changed += "999" in path.read_text()
+    assert changed, "the catalog has a version"
+    before = snapshot(mounted.state)
+    assert "999" in refusal(mounted)
+    assert snapshot(mounted.state) == before
+
+
+def snapshot(folder):
+    """Names, sizes and times of everything that is not a lock or a log."""
+    return {str(path): (path.stat().st_size, path.stat().st_mtime_ns) for path in folder.rglob("*")
+            if path.is_file() and path.name not in ("lock", "session")}
+
+
+def test_a_store_in_use_by_another_daemon_is_refused(weightfs, nginx, small):
+    first = weightfs({NAME: nginx.url("small/")})
+    second = weightfs({NAME: nginx.url("small/")}, start=False, store=first.store)
+    assert "use" in refusal(second)
+    same_tree(first.mount / NAME, small)
+
+
+@pytest.mark.parametrize("which", ["store", "state"])
+def test_a_directory_that_holds_anything_foreign_is_refused_and_left_alone(weightfs, which):
+    mounted = weightfs({}, start=False)
+    directory = pathlib.Path(getattr(mounted, which))
+    directory.mkdir()
+    (directory / "thesis.tex").write_text("years of work")
+    before = (directory / "thesis.tex").stat(), directory.stat()
+    text = refusal(mounted)
+    assert str(directory) in text
+    after = (directory / "thesis.tex").stat(), directory.stat()
+    assert [(s.st_uid, s.st_mode, s.st_mtime_ns) for s in before] == \
+        [(s.st_uid, s.st_mode, s.st_mtime_ns) for s in after]
+
+
+def test_a_store_that_is_a_file_is_refused(weightfs, folder):
+    (folder / "store").write_text("")
+    assert "store" in refusal(weightfs({}, start=False, store=folder / "store"))
+
+
+def test_directories_are_given_to_the_daemons_user(weightfs, nginx):
+    mounted = weightfs({NAME: nginx.url("small/")}, options=["--user", "nobody"])
+    assert mounted.store.stat().st_uid != 0
+    assert mounted.state.stat().st_uid != 0
+    assert mounted.store.stat().st_mode & 0o022 == 0
+
+
+def test_leftovers_of_an_interrupted_write_are_cleaned_up(weightfs, nginx, small):
+    mounted = weightfs({NAME: nginx.url("small/")})
+    mounted.wait(NAME)
+    mounted.stop()
+    owner = mounted.store.stat()
+    digest = small.files[small.shards[0]].sha256
+    leftover = mounted.blob(digest).with_name(digest + ".tmp")
+    leftover.write_bytes(b"half")
+    os.chown(leftover, owner.st_uid, owner.st_gid)
+    mounted.start()
+    until(lambda: not leftover.exists(), 10, "the leftover goes")
+    same_tree(mounted.mount / NAME, small)

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "snapshot/reference.hpp"
+
+#include "base/error.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+using namespace weightfs;
+using snapshot::Reference;
+using snapshot::Scheme;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+struct Good {
+  const char* text;
+  Scheme scheme;
+  const char* locator;
+  const char* normal;
+};
+
+struct Bad {
+  std::string text;
+  const char* what;
+};
+
+}  // namespace
+
+TEST_CASE("references are taken apart and normalised") {
+  const Good cases[] = {
+      {"file:///data/llama", Scheme::kFile, "/data/llama", "file:///data/llama"},
+      {"file:///data//llama///", Scheme::kFile, "/data/llama", "file:///data/llama"},
+      {"FILE:///a b/\xFF#?%20", Scheme::kFile, "/a b/\xFF#?%20", "file:///a b/\xFF#?%20"},
+      {"file:///", Scheme::kFile, "/", "file:///"},
+      {"http://Host:8080/Models/", Scheme::kHttp, "host:8080/Models/", "http://host:8080/Models/"},
+      {"https://host", Scheme::kHttps, "host/", "https://host/"},
+      {"https://host?list=1", Scheme::kHttps, "host/?list=1", "https://host/?list=1"},
+      {"HTTPS://h/F.gguf?x=a@b", Scheme::kHttps, "h/F.gguf?x=a@b", "https://h/F.gguf?x=a@b"},
+      {"http://[::1]:80/x", Scheme::kHttp, "[::1]:80/x", "http://[::1]:80/x"},
+      {"hf://org/name@main", Scheme::kHf, "org/name@main", "hf://org/name@main"},
+      {"oci://host/repo:tag", Scheme::kOci, "host/repo:tag", "oci://host/repo:tag"},
+      {"s3://bucket/Prefix/", Scheme::kS3, "bucket/Prefix/", "s3://bucket/Prefix/"},
+  };
+  for (const Good& good : cases) {
+    CAPTURE(good.text);
+    const Reference reference = Reference::parse(good.text);
+    CHECK(reference.scheme() == good.scheme);
+    CHECK(reference.locator() == good.locator);
+    CHECK(reference.text() == good.normal);
+    CHECK(Reference::parse(reference.text()) == reference);
+  }
+}
+
+TEST_CASE("a reference that is wrong is refused with what is wrong and an example") {
+  const Bad cases[] = {
+      {"", "has no scheme"},
+      {"/data/llama", "file:///"},
+      {"llama", "has no scheme"},
+      {"ftp://host/x", "unknown scheme"},
+      {"://x", "unknown scheme"},
+      {"file://data/llama", "no absolute path"},
+      {"file://", "no absolute path"},
+      {"file:///data/../etc", "component"},
+      {"file:///./x", "component"},
+      {std::string("file:///a\0b", 11), "NUL"},
+      {"http://", "host"},
+      {"http:///x", "host"},
+      {"http://:80/x", "host"},
+      {"http://host:/x", "host"},
+      {"http://host:0/x", "host"},
+      {"http://host:65536/x", "host"},
+      {"http://host:80x/x", "host"},
+      {"http://[]/x", "host"},
+      {"http://[::1/x", "host"},
+      {"http://host/a b", "%20"},
+      {"http://host/a\nb", "control"},
+      {"http://host/a\\b", "backslash"},
+      {"https://host/x#part", "fragment"},
+      {"https://host#part", "fragment"},
+      {"hf://", "names nothing"},
+      {"s3:///prefix", "names nothing"},
+      {"http://host/" + std::string(10'000, 'x'), "too long"},
+  };
+  for (const Bad& bad : cases) {
+    CAPTURE(bad.text);
+    try {
+      (void)Reference::parse(bad.text);
+      FAIL_CHECK("accepted");
+    } catch (const Error& error) {
+      CHECK(error.code() == Errc::kInvalid);
+      CHECK_THAT(error.what(), ContainsSubstring(bad.what));
+      CHECK_THAT(error.what(), ContainsSubstring("an example: "));
+    }
+  }
+}
+
+TEST_CASE("a password in a URL is refused and not repeated") {
+  for (const char* text : {"https://user:s3cret@host/x", "https://s3cret@host/x"}) {
+    try {
+      (void)Reference::parse(text);
+      FAIL_CHECK("accepted");
+    } catch (const Error& error) {
+      CHECK_THAT(error.what(), ContainsSubstring("secrets come from files"));
+      CHECK_THAT(error.what(), !ContainsSubstring("s3cret"));
+    }
+  }
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "vfs/consumer.hpp"
+#include "vfs/dentries.hpp"
+#include "vfs/hit_ledger.hpp"
+#include "vfs/incarnations.hpp"
+#include "vfs/last_errors.hpp"
+#include "vfs/node_id.hpp"
+#include "vfs/tree_table.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <unistd.h>
+#include <vector>
+
+using weightfs::Digest;
+using namespace weightfs::vfs;
+
+namespace {
+
+class MemoryLog final : public SessionLog {
+ public:
+  void append(std::string_view record) override { records_.emplace_back(record); }
+  [[nodiscard]] std::vector<std::string> records() const override { return records_; }
+
+ private:
+  std::vector<std::string> records_;
+};
+
+class Recorder final : public Invalidator {
+ public:
+  void entry(NodeId parent, const std::string& name) override {
+    entries.emplace_back(parent.value(), name);
+  }
+  void node(NodeId) override {}
+  std::vector<std::pair<std::uint64_t, std::string>> entries;
+};
+
+}  // namespace
+
+TEST_CASE("a node id gives back what it was made of") {
+  const NodeId node(0xABCDEF, NodeId::kMaxIndex, 8191, true);
+  CHECK(node.tree() == 0xABCDEF);
+  CHECK(node.index() == NodeId::kMaxIndex);
+  CHECK(node.incarnation() == 8191);
+  CHECK(node.complete());
+  CHECK(NodeId(node.value()) == node);
+  CHECK(kRootNode == NodeId(0, 0, 0, true));
+  CHECK(NodeId(1, 2, 3, false).value() + 1 == NodeId(1, 2, 3, true).value());
+}
+
+TEST_CASE("trees keep their numbers over a restart of the daemon") {
+  MemoryLog log;
+  const TreeTable::Tree view{TreeTable::Kind::kView, "org/na me\n", Digest::of("k")};
+  std::uint32_t number = 0;
+  {
+    TreeTable table(log);
+    CHECK(table.number_of({TreeTable::Kind::kNamespace, "", {}}) == 0);
+    CHECK(table.number_of({TreeTable::Kind::kNamespace, "org", {}}) == 1);
+    number = table.number_of(view);
+    CHECK(table.number_of(view) == number);
+  }
+  TreeTable successor(log);
+  REQUIRE(successor.find(number));
+  CHECK(*successor.find(number) == view);
+  CHECK(successor.number_of(view) == number);
+  CHECK(successor.number_of({TreeTable::Kind::kSnapshots, ".snapshots", {}}) == number + 1);
+  CHECK_FALSE(successor.find(number + 2));
+}
+
+TEST_CASE("an incarnation never goes down, also when a digest is learned and after a restart") {
+  MemoryLog log;
+  const Digest unlearned = Digest::of("validator");
+  const Digest learned = Digest::of("content");
+  {
+    Incarnations incarnations(log);
+    CHECK(incarnations.sum(unlearned) == 0);
+    incarnations.retire(unlearned);
+    CHECK(incarnations.sum(unlearned) == 1);
+    CHECK(incarnations.sum(unlearned, learned) == 1);
+    incarnations.retire(learned);
+  }
+  const Incarnations successor(log);
+  CHECK(successor.sum(unlearned, learned) == 2);
+}
+
+TEST_CASE("every name that was given for a content is invalidated once") {
+  Recorder recorder;
+  Dentries dentries(recorder);
+  dentries.remember(Digest::of("x"), NodeId(5), "a");
+  dentries.remember(Digest::of("x"), NodeId(5), "a");
+  dentries.remember(Digest::of("x"), NodeId(6), "b");
+  dentries.remember(Digest::of("y"), NodeId(6), "c");
+  dentries.invalidate(Digest::of("x"));
+  CHECK(recorder.entries == std::vector<std::pair<std::uint64_t, std::string>>{{5, "a"}, {6, "b"}});
+  dentries.invalidate(Digest::of("x"));
+  CHECK(recorder.entries.size() == 2);
+}
+
+TEST_CASE("a complete file is one hit per consumer however often it is opened") {
+  HitLedger ledger;
+  ledger.open_complete("pod-a", 7, 100);
+  ledger.open_complete("pod-a", 7, 100);
+  ledger.open_complete("pod-b", 7, 100);
+  ledger.open_complete("pod-a", 8, 1);
+  ledger.open_incomplete();
+  const Counters counters = ledger.counters(3);
+  CHECK(counters.hits == 3);
+  CHECK(counters.hit_bytes == 201);
+  CHECK(counters.misses == 1);
+  CHECK(counters.opens == 5);
+  CHECK(counters.open_files == 3);
+}
+
+TEST_CASE("a consumer is the unified cgroup, else the first named one") {
+  CHECK(consumer_from_cgroup("0::/kubepods/pod1/c1\n") == "/kubepods/pod1/c1");
+  CHECK(consumer_from_cgroup("12:memory:/pod1\n0::/\n") == "/pod1");
+  CHECK(consumer_from_cgroup("12:memory:/pod1\n0::/unit\n") == "/unit");
+  CHECK(consumer_from_cgroup("12:memory:/\n0::/\n").empty());
+  CHECK(consumer_from_cgroup("garbage\n").empty());
+  CHECK(consumer_of(0) == "unknown");
+  CHECK(consumer_of(getpid()) != "");
+}
+
+TEST_CASE("the last error of a content is kept until a fill succeeds") {
+  LastErrors errors;
+  CHECK_FALSE(errors.find(Digest::of("x")));
+  errors.set(Digest::of("x"), "no route");
+  CHECK(errors.find(Digest::of("x")) == "no route");
+  errors.clear(Digest::of("x"));
+  CHECK_FALSE(errors.find(Digest::of("x")));
+}
