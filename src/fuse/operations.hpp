@@ -6,6 +6,8 @@
 #include "fuse/parked_requests.hpp"
 #include "vfs/filesystem.hpp"
 
+#include <atomic>
+
 struct fuse_conn_info;
 struct fuse_lowlevel_ops;
 
@@ -16,6 +18,9 @@ struct OperationContext {
   vfs::Filesystem& filesystem;
   OpenModes& modes;
   ParkedRequests parked;
+  /// Set before the fetcher is taken down: what it cancels then must not be answered, so that the
+  /// kernel keeps those requests for the next daemon.
+  std::atomic<bool> muted = false;
   bool want_passthrough = true;
   bool has_passthrough = false;  ///< what INIT negotiated
 };

@@ -60,7 +60,12 @@ struct SessionDeleter {
   void operator()(fuse_session* session) const noexcept { fuse_session_destroy(session); }
 };
 
-ssize_t write_reply(int fd, iovec* parts, int count, void*) { return ::writev(fd, parts, count); }
+ssize_t write_reply(int fd, iovec* parts, int count, void* userdata) {
+  if (!static_cast<OperationContext*>(userdata)->muted) return ::writev(fd, parts, count);
+  ssize_t size = 0;
+  for (int i = 0; i < count; ++i) size += static_cast<ssize_t>(parts[i].iov_len);
+  return size;
+}
 
 ssize_t read_request(int fd, void* buffer, std::size_t size, void*) {
   return ::read(fd, buffer, size);
@@ -81,6 +86,7 @@ class Session::State {
         context_{.filesystem = filesystem,
                  .modes = modes,
                  .parked = {},
+                 .muted = false,
                  .want_passthrough = options_.passthrough,
                  .has_passthrough = false},
         wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -90,7 +96,6 @@ class Session::State {
 
   ~State() {
     stop();
-    workers_.clear();  // joins
     notifier_.detach();
   }
 
@@ -109,7 +114,19 @@ class Session::State {
     ended.wait(ended_changed_, [&] { return *ended; });
   }
 
-  void stop() { end(); }
+  void stop() {
+    end();
+    workers_.clear();  // joins
+    context_.muted = true;
+  }
+
+  void end() {
+    ended_.with([](bool& ended) { ended = true; });
+    ended_changed_.notify_all();
+    // Never read: level-triggered, so that it wakes every worker.
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(wake_.value(), &one, sizeof one);
+  }
 
  private:
   void make_session(Fd device) {
@@ -236,14 +253,6 @@ class Session::State {
     return ended_.with([](bool ended) { return ended; });
   }
 
-  void end() {
-    ended_.with([](bool& ended) { ended = true; });
-    ended_changed_.notify_all();
-    // Never read: level-triggered, so that it wakes every worker.
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = ::write(wake_.value(), &one, sizeof one);
-  }
-
   vfs::Filesystem& filesystem_;
   OpenModes& modes_;
   SessionMemory& memory_;
@@ -273,5 +282,7 @@ void Session::start() { state_->start(); }
 void Session::wait() { state_->wait(); }
 
 void Session::stop() { state_->stop(); }
+
+void Session::end() { state_->end(); }
 
 }  // namespace weightfs::fuse
