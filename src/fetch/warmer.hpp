@@ -2,28 +2,22 @@
 // Copyright the weightfs authors
 #pragma once
 
+#include "base/log.hpp"
 #include "fetch/fetcher.hpp"
+#include "fetch/natural_order.hpp"
+#include "fetch/warm_job.hpp"
+#include "store/store.hpp"
 
 #include <memory>
 #include <optional>
-#include <string_view>
-
 
 namespace weightfs::fetch {
-
-struct WarmProgress {
-  std::uint64_t bytes = 0;     ///< of the snapshot
-  std::uint64_t written = 0;   ///< on disk, complete files included
-  std::uint64_t verified = 0;  ///< in published blobs
-  std::size_t files = 0;
-  std::size_t files_complete = 0;
-  bool running = false;
-  std::optional<Error> error;  ///< the first file that failed, and why
-};
 
 /// Fetches whole snapshots in the background: small files first, then the others in natural order (the
 /// number in "model-00002-of-00004" counts as a number), a few side by side so that each keeps a
 /// contiguous frontier. One job per snapshot key; asking again joins it (and restarts a failed one).
+/// Trouble with one file is noted and the others go on; a source or a disk that is out of reach ends
+/// the job.
 ///
 /// Thread-safe. Has one thread ("warmer"). `fetcher` and `store` must outlive it.
 class Warmer {
@@ -43,8 +37,5 @@ class Warmer {
   class State;
   std::unique_ptr<State> state_;
 };
-
-/// Names in the order in which people number them: digit runs compare as numbers. Pure.
-[[nodiscard]] bool natural_less(std::string_view left, std::string_view right) noexcept;
 
 }  // namespace weightfs::fetch
