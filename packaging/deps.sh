@@ -65,8 +65,8 @@ install_packages() {
     rm -f "$policy"
     trap - EXIT
   fi
-  if [[ -n $nginx_is_new ]] && installed nginx && command -v systemctl >/dev/null; then
-    systemctl disable --quiet nginx 2>/dev/null || true
+  if [[ -n $nginx_is_new ]] && installed nginx; then
+    deb-systemd-helper disable nginx.service >/dev/null 2>&1 || true
   fi
   [[ $status -eq 0 ]] || die "apt-get install failed"
 }
