@@ -30,14 +30,15 @@ struct Tables {
 
 void index_id(Tables& tables, const Snapshot& snapshot) {
   if (!snapshot.id()) return;
-  // Two snapshots with one id have the same bytes; the one that was complete when it was listed wins.
+  // Two snapshots with one id have the same bytes; the one that was complete when it was listed
+  // wins.
   auto [entry, added] = tables.keys_by_id.try_emplace(*snapshot.id(), snapshot.key());
   if (!added && snapshot.key() == *snapshot.id()) entry->second = snapshot.key();
 }
 
 bool is_below(std::string_view path, std::string_view name) {
-  return path.empty() || (name.size() > path.size() + 1 && name.starts_with(path) &&
-                          name[path.size()] == '/');
+  return path.empty() ||
+         (name.size() > path.size() + 1 && name.starts_with(path) && name[path.size()] == '/');
 }
 
 // The first name below `path`, which lies in one run of the sorted map.
@@ -48,14 +49,14 @@ Models::const_iterator first_below(const Models& models, std::string_view path) 
 void check_conflicts(const Models& models, const std::string& name) {
   const auto below = first_below(models, name);
   if (below != models.end() && is_below(name, below->first)) {
-    throw Error(Errc::kInvalid, "the name " + name + " is a directory: " + below->first +
-                                    " is below it");
+    throw Error(Errc::kInvalid,
+                "the name " + name + " is a directory: " + below->first + " is below it");
   }
   for (std::size_t slash = name.find('/'); slash != std::string::npos;
        slash = name.find('/', slash + 1)) {
     if (models.contains(name.substr(0, slash))) {
-      throw Error(Errc::kInvalid, "the name " + name + " lies inside the model " +
-                                      name.substr(0, slash));
+      throw Error(Errc::kInvalid,
+                  "the name " + name + " lies inside the model " + name.substr(0, slash));
     }
   }
 }
@@ -106,8 +107,8 @@ class Catalog::State {
     tables_ = std::make_unique<Synchronized<Tables>>(std::move(tables));
   }
 
-  // Applies `change` to a copy of the names, writes it, and only then lets readers see it. Changes are
-  // rare and one at a time (writer_); readers never wait for the disk.
+  // Applies `change` to a copy of the names, writes it, and only then lets readers see it. Changes
+  // are rare and one at a time (writer_); readers never wait for the disk.
   template <class Change>
   void update_models(const Change& change) {
     auto writer = writer_.lock();
@@ -120,7 +121,8 @@ class Catalog::State {
 
   // A snapshot is written before any name can point to it.
   void keep(const SnapshotPtr& snapshot) {
-    if (tables_->with([&](const Tables& t) { return t.snapshots.contains(snapshot->key()); })) return;
+    if (tables_->with([&](const Tables& t) { return t.snapshots.contains(snapshot->key()); }))
+      return;
     write_snapshot(*snapshot);
     tables_->with([&](Tables& tables) {
       tables.snapshots.emplace(snapshot->key(), snapshot);
@@ -138,8 +140,7 @@ class Catalog::State {
       const snapshot::File* file = pupil->find(known.path);
       if (file == nullptr || file->sha256 || file->validator != known.validator) continue;
       const auto index = static_cast<std::size_t>(file - pupil->files().data());
-      const auto learned =
-          std::make_shared<const Snapshot>(pupil->with_digest(index, sha256));
+      const auto learned = std::make_shared<const Snapshot>(pupil->with_digest(index, sha256));
       write_snapshot(*learned);
       tables_->with([&](Tables& tables) {
         tables.snapshots[learned->key()] = learned;
@@ -197,7 +198,8 @@ class Catalog::State {
     }
   }
 
-  // Forgets snapshots that no name has. A crash in between leaves a file that the next change removes.
+  // Forgets snapshots that no name has. A crash in between leaves a file that the next change
+  // removes.
   void forget_unused() {
     const std::vector<Digest> unused = tables_->with([](Tables& tables) {
       std::set<Digest> used;
@@ -228,7 +230,8 @@ class Catalog::State {
 };
 
 Catalog::Catalog(std::filesystem::path state_directory, const Clock& clock, Log log)
-    : state_(std::make_unique<State>(std::move(state_directory), clock, std::move(log))) {}
+    : state_(std::make_unique<State>(std::move(state_directory), clock, std::move(log))) {
+}
 
 Catalog::~Catalog() = default;
 
@@ -294,7 +297,9 @@ std::vector<Model> Catalog::list() const {
   });
 }
 
-SnapshotPtr Catalog::snapshot(const Digest& key) const { return state_->snapshot(key); }
+SnapshotPtr Catalog::snapshot(const Digest& key) const {
+  return state_->snapshot(key);
+}
 
 SnapshotPtr Catalog::snapshot_by_id(const Digest& id) const {
   return state_->read([&](const Tables& tables) -> SnapshotPtr {
@@ -343,6 +348,8 @@ bool Catalog::is_namespace(std::string_view path) const {
   });
 }
 
-std::vector<SnapshotPtr> Catalog::snapshots() const { return state_->snapshots(); }
+std::vector<SnapshotPtr> Catalog::snapshots() const {
+  return state_->snapshots();
+}
 
 }  // namespace weightfs::catalog

@@ -26,14 +26,16 @@ bool needs_a_person(Errc code) {
     case Errc::kBusy:
     case Errc::kCorrupt:
     case Errc::kNoSpace:
-    case Errc::kIo: return true;
+    case Errc::kIo:
+      return true;
     case Errc::kNotFound:
     case Errc::kTimedOut:
     case Errc::kUnavailable:
     case Errc::kChanged:
     case Errc::kNotReady:
     case Errc::kCancelled:
-    case Errc::kInternal: return false;
+    case Errc::kInternal:
+      return false;
   }
   return false;
 }
@@ -86,7 +88,8 @@ CommandEntry daemon_command() {
       .name = "daemon",
       .summary = "Serve the mount that a keeper holds",
       .text =
-          "The unprivileged half of weightfs mount alone, for units and containers. Started as root it "
+          "The unprivileged half of weightfs mount alone, for units and containers. Started as "
+          "root it "
           "makes and gives away its directories, then becomes --user and drops every capability. A "
           "daemon that takes the place of another goes on with what that one had open.",
       .make = [] { return std::unique_ptr<Command>(std::make_unique<DaemonCommand>()); },

@@ -6,12 +6,12 @@
 #include "base/fd.hpp"
 #include "base/file.hpp"
 
-#include <cerrno>
-#include <csignal>
 #include <fcntl.h>
 #include <sys/wait.h>
-#include <thread>
 #include <unistd.h>
+#include <cerrno>
+#include <csignal>
+#include <thread>
 
 namespace weightfs::cli {
 

@@ -4,10 +4,10 @@
 
 #include "base/error.hpp"
 
-#include <cerrno>
 #include <grp.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+#include <cerrno>
 
 namespace weightfs::cli {
 

@@ -6,8 +6,8 @@
 
 namespace weightfs::cli {
 
-/// Becomes `user` for good: its group alone, no capability, no_new_privs. Call before the first thread
-/// starts. Error(kPermission).
+/// Becomes `user` for good: its group alone, no capability, no_new_privs. Call before the first
+/// thread starts. Error(kPermission).
 void drop_privileges(const ProcessUser& user);
 
 }  // namespace weightfs::cli

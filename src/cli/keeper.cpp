@@ -28,7 +28,8 @@ class KeeperCommand final : public Command {
 
   ExitCode run(Context& context) override {
     static_cast<void>(context);
-    if (::geteuid() != 0) throw Error(Errc::kPermission, "the keeper mounts, and needs root for it");
+    if (::geteuid() != 0)
+      throw Error(Errc::kPermission, "the keeper mounts, and needs root for it");
     const ProcessUser user = find_user(user_);
     const Fd stop = block_stop_signals();
     keeper::Keeper keeper({.mountpoint = std::filesystem::absolute(mountpoint_),
@@ -54,7 +55,8 @@ CommandEntry keeper_command() {
       .name = "keeper",
       .summary = "Mount, and hold the mount for a daemon that is started apart",
       .text =
-          "The privileged half of weightfs mount alone, for units and containers: it mounts, holds the "
+          "The privileged half of weightfs mount alone, for units and containers: it mounts, holds "
+          "the "
           "kernel's connection, and hands it to the daemon that connects. Daemons may come and go, "
           "crash or be upgraded; requests wait meanwhile, and files that are open stay open.",
       .make = [] { return std::unique_ptr<Command>(std::make_unique<KeeperCommand>()); },

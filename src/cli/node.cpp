@@ -5,11 +5,11 @@
 #include "base/file.hpp"
 #include "base/thread.hpp"
 
-#include <array>
-#include <chrono>
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
+#include <array>
+#include <chrono>
 #include <utility>
 
 namespace weightfs::cli {
@@ -154,7 +154,9 @@ void Node::name_changed(const std::string& name) {
   if (parent) notifier_.entry(*parent, slash == std::string::npos ? name : name.substr(slash + 1));
 }
 
-void Node::blob_gone(const Digest& digest) { dentries_.invalidate(digest); }
+void Node::blob_gone(const Digest& digest) {
+  dentries_.invalidate(digest);
+}
 
 control::MountInfo Node::mount_info() {
   const fuse::PassthroughStatus status = modes_.status();

@@ -21,8 +21,8 @@
 #include "net/http_client.hpp"
 #include "source/source_pool.hpp"
 #include "store/store.hpp"
-#include "vfs/fill_reactions.hpp"
 #include "vfs/filesystem.hpp"
+#include "vfs/fill_reactions.hpp"
 
 #include <memory>
 #include <optional>
@@ -31,8 +31,8 @@
 
 namespace weightfs::cli {
 
-/// One daemon: every layer, made from the settings and wired together, lowest first. Has no logic of
-/// its own beyond that, the order of start and end, and the models that the settings name.
+/// One daemon: every layer, made from the settings and wired together, lowest first. Has no logic
+/// of its own beyond that, the order of start and end, and the models that the settings name.
 ///
 /// End: the FUSE session stops answering first, so that what is cancelled below it stays with the
 /// kernel for the next daemon; then the control server, the fills, and the rest.

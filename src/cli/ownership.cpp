@@ -4,12 +4,12 @@
 
 #include "base/error.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cerrno>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
 
 namespace weightfs::cli {
 

@@ -14,10 +14,10 @@ namespace weightfs::cli {
 [[nodiscard]] std::span<const std::string_view> store_entries() noexcept;
 [[nodiscard]] std::span<const std::string_view> state_entries() noexcept;
 
-/// Makes `directory` (and its missing parents) and gives it, with all that is in it, to `user`, for a
-/// daemon that has no privilege. Refuses with Error(kInvalid), changing nothing, a directory that holds
-/// an entry that is not ours: it may be somebody's data and a wrong path. Does not follow symbolic
-/// links. Needs root.
+/// Makes `directory` (and its missing parents) and gives it, with all that is in it, to `user`, for
+/// a daemon that has no privilege. Refuses with Error(kInvalid), changing nothing, a directory that
+/// holds an entry that is not ours: it may be somebody's data and a wrong path. Does not follow
+/// symbolic links. Needs root.
 void give_directory(const std::filesystem::path& directory, const ProcessUser& user,
                     std::span<const std::string_view> ours);
 

@@ -4,8 +4,8 @@
 
 #include "base/error.hpp"
 
-#include <optional>
 #include <pwd.h>
+#include <optional>
 #include <vector>
 
 namespace weightfs::cli {

@@ -2,8 +2,8 @@
 // Copyright the weightfs authors
 #pragma once
 
-#include <string>
 #include <sys/types.h>
+#include <string>
 
 namespace weightfs::cli {
 
@@ -14,8 +14,8 @@ struct ProcessUser {
   gid_t gid = 0;
 };
 
-/// The user of this name; where it is empty, "weightfs", else "nobody". Error(kInvalid) where there is
-/// none.
+/// The user of this name; where it is empty, "weightfs", else "nobody". Error(kInvalid) where there
+/// is none.
 [[nodiscard]] ProcessUser find_user(const std::string& name);
 
 }  // namespace weightfs::cli

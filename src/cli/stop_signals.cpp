@@ -4,9 +4,9 @@
 
 #include "base/error.hpp"
 
+#include <sys/signalfd.h>
 #include <cerrno>
 #include <csignal>
-#include <sys/signalfd.h>
 
 namespace weightfs::cli {
 

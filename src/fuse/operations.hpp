@@ -13,7 +13,8 @@ struct fuse_lowlevel_ops;
 
 namespace weightfs::fuse {
 
-/// What every operation gets as libfuse's userdata. A value of references; all must outlive the session.
+/// What every operation gets as libfuse's userdata. A value of references; all must outlive the
+/// session.
 struct OperationContext {
   vfs::Filesystem& filesystem;
   OpenModes& modes;
@@ -28,8 +29,8 @@ struct OperationContext {
 /// The largest READ that we ask the kernel for, and so the size of its requests' buffers.
 inline constexpr unsigned kMaxTransfer = 1 << 20;
 
-/// The operation table for fuse_session_new, whose userdata is an OperationContext. All functions are
-/// noexcept: an Error becomes an errno, anything else EIO.
+/// The operation table for fuse_session_new, whose userdata is an OperationContext. All functions
+/// are noexcept: an Error becomes an errno, anything else EIO.
 [[nodiscard]] const fuse_lowlevel_ops& operations() noexcept;
 
 }  // namespace weightfs::fuse

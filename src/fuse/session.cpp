@@ -11,18 +11,18 @@
 
 #include <fuse_lowlevel.h>
 
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/uio.h>
+#include <unistd.h>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
-#include <fcntl.h>
 #include <mutex>
 #include <span>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <sys/uio.h>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -238,7 +238,8 @@ class Session::State {
       ready();
       return;
     }
-    // The kernel speaks after INIT only. So a predecessor died between its reply to INIT and the mark.
+    // The kernel speaks after INIT only. So a predecessor died between its reply to INIT and the
+    // mark.
     if (memory_.init_state() == SessionMemory::InitState::kPending) {
       std::call_once(late_init_, [&] {
         feed_saved_init();
@@ -273,16 +274,25 @@ class Session::State {
 Session::Session(Fd device, vfs::Filesystem& filesystem, OpenModes& modes, SessionMemory& memory,
                  Notifier& notifier, SessionOptions options, Log log)
     : state_(std::make_unique<State>(std::move(device), filesystem, modes, memory, notifier,
-                                     std::move(options), std::move(log))) {}
+                                     std::move(options), std::move(log))) {
+}
 
 Session::~Session() = default;
 
-void Session::start() { state_->start(); }
+void Session::start() {
+  state_->start();
+}
 
-void Session::wait() { state_->wait(); }
+void Session::wait() {
+  state_->wait();
+}
 
-void Session::stop() { state_->stop(); }
+void Session::stop() {
+  state_->stop();
+}
 
-void Session::end() { state_->end(); }
+void Session::end() {
+  state_->end();
+}
 
 }  // namespace weightfs::fuse

@@ -13,10 +13,9 @@ namespace {
 
 std::unique_ptr<store::Store> open_store(const std::filesystem::path& directory,
                                          const Clock& clock) {
-  return store::Store::open({.directory = directory / "store",
-                             .allow_network_store = false,
-                             .boot_id = "this boot"},
-                            clock, Log::silent());
+  return store::Store::open(
+      {.directory = directory / "store", .allow_network_store = false, .boot_id = "this boot"},
+      clock, Log::silent());
 }
 
 }  // namespace
@@ -74,8 +73,8 @@ Mounted::~Mounted() {
 
 void Mounted::add(const std::string& name, const std::filesystem::path& source_directory) {
   const std::string reference = "file://" + source_directory.string();
-  catalog.add(name, reference, std::make_shared<const snapshot::Snapshot>(
-                                   sources.get(reference)->resolve({})));
+  catalog.add(name, reference,
+              std::make_shared<const snapshot::Snapshot>(sources.get(reference)->resolve({})));
 }
 
 void Mounted::wait_until_ready() {

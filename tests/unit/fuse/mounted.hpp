@@ -13,8 +13,8 @@
 #include "net/http_client.hpp"
 #include "source/source_pool.hpp"
 #include "store/store.hpp"
-#include "vfs/fill_reactions.hpp"
 #include "vfs/filesystem.hpp"
+#include "vfs/fill_reactions.hpp"
 
 #include "fake_kernel.hpp"
 
@@ -51,8 +51,8 @@ class ScratchDirectory {
   std::filesystem::path path_;
 };
 
-/// One daemon, from the store to the FUSE session, on a socket in place of /dev/fuse. Making a second
-/// one over the same directory, memory and kernel is a restart.
+/// One daemon, from the store to the FUSE session, on a socket in place of /dev/fuse. Making a
+/// second one over the same directory, memory and kernel is a restart.
 class Mounted {
  public:
   struct World {

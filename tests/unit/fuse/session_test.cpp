@@ -9,11 +9,11 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <sys/stat.h>
 #include <array>
 #include <cerrno>
 #include <fstream>
 #include <memory>
-#include <sys/stat.h>
 
 using namespace weightfs;
 using namespace weightfs::fuse::test;
