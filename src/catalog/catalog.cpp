@@ -6,6 +6,7 @@
 #include "base/file.hpp"
 #include "base/synchronized.hpp"
 #include "catalog/catalog_file.hpp"
+#include "catalog/learned_file.hpp"
 
 #include <algorithm>
 #include <set>
@@ -136,16 +137,11 @@ class Catalog::State {
     if (!teacher) return;
     const snapshot::File& known = teacher->files().at(file_index);
     for (const SnapshotPtr& pupil : snapshots()) {
-      if (pupil->source() != teacher->source()) continue;
+      if (!pupil->provisional() || pupil->source() != teacher->source()) continue;
       const snapshot::File* file = pupil->find(known.path);
       if (file == nullptr || file->sha256 || file->validator != known.validator) continue;
       const auto index = static_cast<std::size_t>(file - pupil->files().data());
-      const auto learned = std::make_shared<const Snapshot>(pupil->with_digest(index, sha256));
-      write_snapshot(*learned);
-      tables_->with([&](Tables& tables) {
-        tables.snapshots[learned->key()] = learned;
-        index_id(tables, *learned);
-      });
+      learn_one(std::make_shared<const Snapshot>(pupil->with_digest(index, sha256)), index, sha256);
     }
   }
 
@@ -180,6 +176,31 @@ class Catalog::State {
     return directory_ / "snapshots" / (key.hex() + ".json");
   }
 
+  // One short line per digest while the snapshot is provisional, so that a snapshot of many files
+  // costs many lines and not many copies of itself; the whole is rewritten once, when it has its
+  // id.
+  void learn_one(const SnapshotPtr& learned, std::size_t index, const Digest& sha256) {
+    if (learned->provisional()) {
+      append_learned(learned_of(learned->key()), {index, sha256});
+    } else {
+      write_snapshot(*learned);
+      remove_quietly(learned_of(learned->key()));
+    }
+    tables_->with([&](Tables& tables) {
+      tables.snapshots[learned->key()] = learned;
+      index_id(tables, *learned);
+    });
+  }
+
+  [[nodiscard]] std::filesystem::path learned_of(const Digest& key) const {
+    return directory_ / "snapshots" / (key.hex() + ".learned");
+  }
+
+  static void remove_quietly(const std::filesystem::path& file) {
+    std::error_code ignored;  // an orphan costs a few kilobytes until the next change
+    std::filesystem::remove(file, ignored);
+  }
+
   void write_snapshot(const Snapshot& snapshot) const {
     write_file_durably(file_of(snapshot.key()), snapshot.to_json());
   }
@@ -188,11 +209,16 @@ class Catalog::State {
     for (const auto& entry : std::filesystem::directory_iterator(directory_ / "snapshots")) {
       const auto key = Digest::parse(entry.path().stem().string());
       if (!key || entry.path().extension() != ".json") continue;
-      auto snapshot = std::make_shared<const Snapshot>(
-          Snapshot::from_json(read_file(entry.path(), kMaxSnapshotBytes)));
-      if (snapshot->key() != *key) {
+      Snapshot loaded = Snapshot::from_json(read_file(entry.path(), kMaxSnapshotBytes));
+      if (loaded.key() != *key) {
         throw Error(Errc::kCorrupt, entry.path().string() + " holds another snapshot");
       }
+      for (const LearnedDigest& line : read_learned(learned_of(*key))) {
+        if (line.file_index < loaded.files().size()) {
+          loaded = loaded.with_digest(line.file_index, line.sha256);
+        }
+      }
+      auto snapshot = std::make_shared<const Snapshot>(std::move(loaded));
       index_id(tables, *snapshot);
       tables.snapshots.emplace(*key, std::move(snapshot));
     }
@@ -216,8 +242,8 @@ class Catalog::State {
       return gone;
     });
     for (const Digest& key : unused) {
-      std::error_code ignored;  // an orphan costs a few kilobytes until the next change
-      std::filesystem::remove(file_of(key), ignored);
+      remove_quietly(file_of(key));
+      remove_quietly(learned_of(key));
     }
   }
 
