@@ -103,7 +103,8 @@ CommandPage describe(const CLI::App& app) {
                                                        : page.options;
     list.push_back(text_of(*option));
     if (option->get_positional()) {
-      page.usage += fmt::format(option->get_required() ? "{} " : "[{}] ", list.back().names);
+      page.usage += option->get_required() ? fmt::format("{} ", list.back().names)
+                                            : fmt::format("[{}] ", list.back().names);
     }
   }
   for (const CLI::App* command : app.get_subcommands({})) {
