@@ -16,7 +16,7 @@ namespace {
 /// More of a redirect's body is not worth the connection that reading it would save.
 constexpr std::uint64_t kMaxDiscarded = 64 << 10;
 /// curl reads this much at once; below it a fast transfer is bound by system calls.
-constexpr long kReceiveBuffer = 512L << 10;
+constexpr long kReceiveBuffer = 256L << 10;
 
 template <class Value>
 void set(const EasyHandle& easy, CURLoption option, Value value) {
