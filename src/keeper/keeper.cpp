@@ -122,14 +122,21 @@ class Keeper::State {
     check_mount();
     if (watched[0].revents != 0) finish(0);
     if (watched[1].revents != 0) accept();
-    if (watched[2].revents != 0) {
-      if (const std::optional<int> status = supervisor_->reap(now_)) finish(*status);
-    }
+    if (watched[2].revents != 0) reap();
     if (supervisor_) {
       if (std::optional<Fd> socket = supervisor_->advance(now_)) {
         connections_.push_back({.socket = std::move(*socket), .supervised = true});
       }
     }
+  }
+
+  /// The connection goes with the process, whatever children of it may still hold the socket: the
+  /// next daemon must not find it busy.
+  void reap() {
+    const auto left = std::find_if(connections_.begin(), connections_.end(),
+                                   [](const Connection& each) { return each.supervised; });
+    if (left != connections_.end()) drop(left);
+    if (const std::optional<int> status = supervisor_->reap(now_)) finish(*status);
   }
 
   static pollfd watch(int descriptor) { return {.fd = descriptor, .events = POLLIN, .revents = 0}; }

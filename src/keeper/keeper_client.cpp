@@ -7,6 +7,7 @@
 #include "keeper/protocol.hpp"
 #include "keeper/unix_address.hpp"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <algorithm>
@@ -38,6 +39,7 @@ class KeeperClient::State {
  public:
   explicit State(Fd socket) : descriptor_(socket.value()), socket_(std::move(socket)) {
     // Fails on nothing but a bad descriptor, which the first call reports.
+    ::fcntl(descriptor_, F_SETFD, FD_CLOEXEC);  // an inherited one is not
     ::setsockopt(descriptor_, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
     ::setsockopt(descriptor_, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
   }

@@ -193,6 +193,22 @@ TEST_CASE("a daemon that closes its socket and lives on is killed and replaced")
   CHECK(next_pid(pid_file, first) != 0);
 }
 
+TEST_CASE("a daemon is replaced though a child of it still holds its socket") {
+  require_fuse();
+  const Workplace place;
+  const std::filesystem::path pid_file = place / "pid";
+  const std::filesystem::path child_file = place / "child";
+  RunningKeeper keeper(place.supervising(
+      shell("'" + supervised_daemon().string() + "' {keeper-fd} '" + child_file.string() +
+            "' & echo $$ > '" + pid_file.string() + "'; exec sleep 60")));
+  const pid_t child = next_pid(child_file, 0);  // it has said hello
+  const pid_t daemon = next_pid(pid_file, 0);
+  REQUIRE((child != 0 && daemon != 0));
+  REQUIRE(::kill(daemon, SIGKILL) == 0);
+  CHECK(next_pid(child_file, child) != 0);
+  CHECK(eventually([&] { return has_ended(child); }));
+}
+
 TEST_CASE("a daemon ends when its keeper is killed") {
   require_fuse();
   const Workplace place;
