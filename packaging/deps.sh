@@ -66,7 +66,8 @@ install_packages() {
     trap - EXIT
   fi
   if [[ -n $nginx_is_new ]] && installed nginx; then
-    deb-systemd-helper disable nginx.service >/dev/null 2>&1 || true
+    systemctl disable --quiet nginx 2>/dev/null ||
+      rm -f /etc/systemd/system/multi-user.target.wants/nginx.service
   fi
   [[ $status -eq 0 ]] || die "apt-get install failed"
 }
