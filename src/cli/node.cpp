@@ -10,6 +10,9 @@
 #include <unistd.h>
 #include <array>
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <set>
 #include <utility>
 
 namespace weightfs::cli {
@@ -19,6 +22,14 @@ namespace {
 constexpr unsigned kFilesAtOnce = 4;  // of a snapshot that is warmed, side by side
 constexpr unsigned kSocketMode = 0660;
 constexpr std::chrono::seconds kModelRetry{10};
+
+// Returns early when the stop is requested.
+void pause(const std::stop_token& stop, std::chrono::seconds duration) {
+  std::mutex mutex;
+  std::condition_variable_any never;
+  std::unique_lock lock(mutex);
+  never.wait_for(lock, stop, duration, [] { return false; });
+}
 
 std::string boot_id() {
   std::string id = read_file("/proc/sys/kernel/random/boot_id", 256);
@@ -127,7 +138,7 @@ void Node::on_ready() {
   } catch (const Error& error) {
     log_.warning("read-ahead stays at the kernel's default: {}", error.what());
   }
-  if (modes_.wanted()) modes_.probe(open_file(settings_.store / "VERSION", O_RDONLY));
+  modes_.probe(open_file(settings_.store / "VERSION", O_RDONLY));
   const fuse::PassthroughStatus status = modes_.status();
   filesystem_.set_passthrough(status.active ? vfs::Passthrough::kActive
                                             : vfs::Passthrough::kInactive);
@@ -194,7 +205,7 @@ void Node::add_models(std::stop_token stop) {
       }
     }
     missing = std::move(later);
-    wait_for(stop, missing.empty() ? std::chrono::seconds(0) : kModelRetry);
+    if (!missing.empty()) pause(stop, kModelRetry);
   }
 }
 

@@ -59,6 +59,7 @@ class Node final : public control::MountView {
   void unmount(control::Unmount how) override;
 
  private:
+  void close_lost_backings();
   void on_ready();
   void add_models(std::stop_token stop);
 

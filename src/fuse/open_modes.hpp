@@ -59,6 +59,7 @@ class OpenModes {
  private:
   struct State {
     PassthroughStatus status;
+    bool disabled = false;
   };
 
   BackingRegistry& registry_;

@@ -140,6 +140,12 @@ FilesystemUsage Filesystem::usage() const {
   return {.capacity = usage.capacity, .free = usage.free, .files = usage.blobs};
 }
 
+std::optional<NodeId> Filesystem::node_of(std::string_view directory) {
+  const auto place = places_.walk(directory);
+  if (!place) return std::nullopt;
+  return entry(*place).node;
+}
+
 fetch::Target Filesystem::target(const Place& file) const {
   return {file.snapshot, *file.node().file, sources_.get(file.snapshot->source())};
 }

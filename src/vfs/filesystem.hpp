@@ -118,6 +118,8 @@ class Filesystem {
 
   /// For `why`: what a path of the mount leads to.
   [[nodiscard]] std::optional<Place> walk(std::string_view path) { return places_.walk(path); }
+  /// The node of a directory of names, for invalidations.
+  [[nodiscard]] std::optional<NodeId> node_of(std::string_view directory);
   /// What reads of this file use when it is not complete.
   [[nodiscard]] fetch::Target target(const Place& file) const;
 
