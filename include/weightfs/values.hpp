@@ -115,16 +115,16 @@ struct Status {
 struct Model {
   std::string name;
   std::string source;
-  std::string revision;  ///< the source's own word for it, else the key
-  std::string id;        ///< empty while provisional
-  std::string key;
+  std::string revision;      ///< the source's own word for it, else the key
+  std::string snapshot;      ///< its id: what stands below .snapshots; empty while provisional
+  std::string key;           ///< names the snapshot in the state files; never changes
   bool provisional = false;  ///< some file's sha256 is not known yet
   std::uint64_t bytes = 0;
   std::uint64_t resident_bytes = 0;
   bool complete = false;  ///< every byte is in the store, verified
   bool pinned = false;
   std::string pin_reason;
-  std::uint64_t files = 0;
+  std::uint64_t file_count = 0;
   std::uint64_t revisions = 0;
   std::int64_t added = 0;
   std::int64_t updated = 0;
@@ -140,6 +140,7 @@ struct ModelFile {
   bool operator==(const ModelFile&) const = default;
 };
 
+/// In JSON, the members of the model and "files" stand side by side.
 struct ModelDetail {
   Model model;
   std::vector<ModelFile> files;

@@ -284,6 +284,16 @@ void Catalog::remove(const std::string& name) {
   });
 }
 
+void Catalog::stage(const std::string& name, const SnapshotPtr& snapshot) {
+  state_->update_models([&](Models& models) {
+    Model& model = require(models, name);
+    state_->keep(snapshot);
+    if (std::ranges::find(model.revisions, snapshot->key()) == model.revisions.end()) {
+      model.revisions.push_back(snapshot->key());
+    }
+  });
+}
+
 void Catalog::flip(const std::string& name, const SnapshotPtr& snapshot) {
   state_->update_models([&](Models& models) {
     Model& model = require(models, name);

@@ -56,6 +56,9 @@ class Catalog {
            const snapshot::SnapshotPtr& snapshot);
   /// Error(kNotFound). Snapshots that no name has any more are forgotten.
   void remove(const std::string& name);
+  /// Makes `snapshot` a known revision of the name without showing it: its digests can be learned
+  /// while it is fetched.
+  void stage(const std::string& name, const snapshot::SnapshotPtr& snapshot);
   /// Makes `snapshot` the current revision of the name, in one step.
   void flip(const std::string& name, const snapshot::SnapshotPtr& snapshot);
   void set_pinned(const std::string& name, bool pinned, const std::string& reason);

@@ -33,7 +33,7 @@ class AddCommand final : public Command {
       context.print_json(control::to_json(model));
     } else {
       context.streams().out << fmt::format("{}: {} files, {}, revision {}\n", printable(model.name),
-                                           model.files, readable_size(model.bytes),
+                                           model.file_count, readable_size(model.bytes),
                                            printable(model.revision));
     }
     return ExitCode::kDone;

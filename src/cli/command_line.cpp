@@ -73,8 +73,7 @@ class CommandLine::Parser {
       streams.out << version.what() << '\n';
       return ExitCode::kDone;
     } catch (const CLI::ParseError& error) {
-      return wrong_usage(asked_about().get_subcommands({}).empty() ? error.what()
-                                                                   : complaint(error));
+      return wrong_usage(complaint(error));
     }
     for (const auto& [app, command] : commands_) {
       if (app->parsed()) {
@@ -135,9 +134,11 @@ class CommandLine::Parser {
   std::string complaint(const CLI::ParseError& error) const {
     const CLI::App& group = asked_about();
     const auto unknown = group.remaining();
-    if (unknown.empty() || unknown.front().starts_with('-')) return error.what();
     std::vector<std::string> names;
-    for (const CLI::App* command : group.get_subcommands({})) names.push_back(command->get_name());
+    for (const CLI::App* command : group.get_subcommands({})) {
+      if (!command->get_name().empty()) names.push_back(command->get_name());
+    }
+    if (names.empty() || unknown.empty() || unknown.front().starts_with('-')) return error.what();
     const std::vector<std::string_view> known(names.begin(), names.end());
     const std::string_view meant = nearest(unknown.front(), known);
     return meant.empty() ? fmt::format("there is no command '{}'", unknown.front())

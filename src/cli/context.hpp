@@ -28,6 +28,7 @@ class Context {
 
   [[nodiscard]] Streams& streams() const noexcept { return streams_; }
   [[nodiscard]] const Environment& environment() const noexcept { return environment_; }
+  [[nodiscard]] const std::string& config() const noexcept { return options_.config; }
   [[nodiscard]] bool json() const noexcept { return options_.json; }
 
   /// Environment, configuration file and --socket; a command adds the flags it has of its own.

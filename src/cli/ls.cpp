@@ -4,6 +4,7 @@
 
 #include "base/quantity.hpp"
 #include "cli/input_check.hpp"
+#include "cli/printable.hpp"
 #include "cli/table.hpp"
 #include "control/json_codec.hpp"
 
@@ -58,7 +59,7 @@ class LsCommand final : public Command {
       const bool key = model.revision == model.key;
       table.add({model.name, readable_size(model.bytes),
                  resident_text(model.resident_bytes, model.bytes, model.complete),
-                 fmt::format("{}", model.files), model.pinned ? "pinned" : "",
+                 fmt::format("{}", model.file_count), model.pinned ? "pinned" : "",
                  key ? model.revision.substr(0, 12) : model.revision, model.source});
     }
     table.print(context.streams());
@@ -70,6 +71,10 @@ class LsCommand final : public Command {
       context.print_json(control::to_json(detail));
       return;
     }
+    const api::Model& model = detail.model;
+    context.streams().out << fmt::format(
+        "{}: {}, revision {}, {}{}\n", printable(model.name), printable(model.source),
+        printable(model.revision), readable_size(model.bytes), model.pinned ? ", pinned" : "");
     Table table({{"PATH"}, {"SIZE", Align::kRight}, {"LOCAL", Align::kRight}, {"SHA256"}});
     for (const api::ModelFile& file : detail.files) {
       table.add({file.path, readable_size(file.size),

@@ -60,4 +60,25 @@ LoadedSettings SettingFlags::load(const Context& context) const {
   }
 }
 
+std::vector<std::string> SettingFlags::arguments(const Context& context) const {
+  std::vector<std::string> arguments;
+  const auto add = [&](const std::string& name, const std::string& value) {
+    arguments.push_back(name);
+    arguments.push_back(value);
+  };
+  if (!context.config().empty()) {
+    add("--config", std::filesystem::absolute(context.config()).string());
+  }
+  for (const auto& [key, value] : values_) {
+    const Setting& setting = *find_setting(key);
+    if (setting.kind == SettingKind::kBoolean) {
+      arguments.push_back(flag(setting));
+    } else {
+      add(flag(setting), value);
+    }
+  }
+  for (const std::string& model : models_) add("--model", model);
+  return arguments;
+}
+
 }  // namespace weightfs::cli

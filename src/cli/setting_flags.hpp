@@ -23,10 +23,14 @@ class SettingFlags {
   void declare(CLI::App& app);
   /// Flags, environment and file together. UsageError with what is wrong and where it stands. Paths
   /// in flags are relative to the working directory.
-  [[nodiscard]] LoadedSettings load(const Context& context) const;
+  [[nodiscard]] LoadedSettings load(
+      const Context& context) const;  /// The same flags again, for a process that is to have the
+                                      /// same settings; with --config, but not
+  /// --socket.
+  [[nodiscard]] std::vector<std::string> arguments(const Context& context) const;
 
  private:
-  std::map<std::string, std::string> values_;
+  std::map<std::string, std::string> values_;  ///< by setting name
   std::vector<std::string> models_;
 };
 

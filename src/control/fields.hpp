@@ -101,7 +101,7 @@ void each_field(IsValue<api::Model> auto& value, auto&& visit) {
   visit("name", value.name);
   visit("source", value.source);
   visit("revision", value.revision);
-  visit("id", value.id);
+  visit("snapshot", value.snapshot);
   visit("key", value.key);
   visit("provisional", value.provisional);
   visit("bytes", value.bytes);
@@ -109,7 +109,7 @@ void each_field(IsValue<api::Model> auto& value, auto&& visit) {
   visit("complete", value.complete);
   visit("pinned", value.pinned);
   visit("pin_reason", value.pin_reason);
-  visit("files", value.files);
+  visit("file_count", value.file_count);
   visit("revisions", value.revisions);
   visit("added", value.added);
   visit("updated", value.updated);
@@ -124,7 +124,7 @@ void each_field(IsValue<api::ModelFile> auto& value, auto&& visit) {
 }
 
 void each_field(IsValue<api::ModelDetail> auto& value, auto&& visit) {
-  visit("model", value.model);
+  each_field(value.model, visit);
   visit("files", value.files);
 }
 

@@ -42,7 +42,7 @@ TEST_CASE("each route reaches its operation") {
   Bench bench;
   CHECK(bench.get("/v1/status").status == 200);
   CHECK_THAT(bench.get("/v1/models").body, ContainsSubstring(R"({"models":[{"name":"org/m")"));
-  CHECK_THAT(bench.get("/v1/models/org/m").body, ContainsSubstring(R"({"model":{"name":"org/m")"));
+  CHECK_THAT(bench.get("/v1/models/org/m").body, ContainsSubstring(R"({"name":"org/m")"));
   CHECK(bench.get("/v1/models/org%2Fm").status == 200);
   CHECK(bench.get("/v1/models/a%3Ab").status == 200);
   CHECK(bench.get("/v1/fills").body == R"({"fills":[]})");
