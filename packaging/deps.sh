@@ -65,8 +65,9 @@ install_packages() {
     rm -f "$policy"
     trap - EXIT
   fi
-  if [[ -n $nginx_is_new ]] && installed nginx && command -v systemctl >/dev/null; then
-    systemctl disable --quiet nginx 2>/dev/null || true
+  if [[ -n $nginx_is_new ]] && installed nginx; then
+    systemctl disable --quiet nginx 2>/dev/null ||
+      rm -f /etc/systemd/system/multi-user.target.wants/nginx.service
   fi
   [[ $status -eq 0 ]] || die "apt-get install failed"
 }

@@ -44,15 +44,16 @@ tally() {
 
 # compile DIR [MESON-OPTION...]: shows the output of a step only when it fails.
 compile() {
-  local -r dir=$1 log=$1.log
+  local -r dir=$1 log=$1/compile.log
   shift
   if [[ -e $dir/build.ninja ]]; then
     meson configure "$dir" "$@" >"$log" 2>&1
   else
     rm -rf "$dir"
+    mkdir "$dir"
     meson setup "$dir" -Dwerror=true "$@" >"$log" 2>&1
   fi && ninja -C "$dir" -j "$kJobs" >>"$log" 2>&1 && return
-  grep -E -A8 'error|FAILED|ERROR' "$log" | head -100
+  grep -E -A8 'error:|^FAILED|ERROR:' "$log" | head -100
   return 1
 }
 
@@ -139,7 +140,10 @@ main() {
   for name in "$@"; do
     case $name in
       all) stages+=(layers format build unit mount clang asan tsan) ;;
-      unit | mount) stages+=(build "$name") ;;
+      unit | mount)
+        [[ " ${stages[*]-} " == *" build "* ]] || stages+=(build)
+        stages+=("$name")
+        ;;
       layers | format | build | clang | asan | tsan) stages+=("$name") ;;
       *) echo "usage: tests/run.sh [layers|format|build|unit|mount|clang|asan|tsan|all]..." >&2; exit 2 ;;
     esac

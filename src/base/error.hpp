@@ -30,8 +30,8 @@ enum class Errc {
 /// The name used in JSON and logs, e.g. "not_found".
 const char* name(Errc code) noexcept;
 
-/// The one exception type that crosses layers. The message is a sentence for a person and names what
-/// was being done; context is added once, where it is known.
+/// The one exception type that crosses layers. The message is a sentence for a person and names
+/// what was being done; context is added once, where it is known.
 class Error : public std::runtime_error {
  public:
   Error(Errc code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -42,7 +42,8 @@ class Error : public std::runtime_error {
   Errc code_;
 };
 
-/// A failure that may go away by itself; `retry_after` is the least wait that the other side asked for.
+/// A failure that may go away by itself; `retry_after` is the least wait that the other side asked
+/// for.
 class TransientError final : public Error {
  public:
   using Delay = std::optional<std::chrono::milliseconds>;
@@ -56,7 +57,8 @@ class TransientError final : public Error {
 };
 
 /// Throws the Error for `errno_value`: ENOSPC and EDQUOT are kNoSpace, ENOENT kNotFound, EACCES and
-/// EPERM kPermission, EBUSY kBusy, ECANCELED kCancelled, everything else kIo. `what` says what was tried.
+/// EPERM kPermission, EBUSY kBusy, ECANCELED kCancelled, everything else kIo. `what` says what was
+/// tried.
 [[noreturn]] void throw_errno(int errno_value, const std::string& what);
 
 }  // namespace weightfs

@@ -4,9 +4,9 @@
 
 #include "base/error.hpp"
 
-#include <cerrno>
 #include <fcntl.h>
 #include <unistd.h>
+#include <cerrno>
 
 namespace weightfs {
 

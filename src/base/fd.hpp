@@ -6,8 +6,8 @@
 
 namespace weightfs {
 
-/// An owned file descriptor. Move-only; closes on destruction and ignores close's errors, so whoever
-/// needs durability calls fsync first.
+/// An owned file descriptor. Move-only; closes on destruction and ignores close's errors, so
+/// whoever needs durability calls fsync first.
 class Fd {
  public:
   Fd() noexcept = default;

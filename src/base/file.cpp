@@ -4,10 +4,10 @@
 
 #include "base/error.hpp"
 
-#include <cerrno>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <cerrno>
 
 namespace weightfs {
 

@@ -13,10 +13,14 @@ namespace {
 
 spdlog::level::level_enum to_spdlog(LogLevel level) {
   switch (level) {
-    case LogLevel::kDebug: return spdlog::level::debug;
-    case LogLevel::kInfo: return spdlog::level::info;
-    case LogLevel::kWarning: return spdlog::level::warn;
-    case LogLevel::kError: return spdlog::level::err;
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
   }
   return spdlog::level::info;
 }
@@ -41,13 +45,20 @@ class Log::Sink {
 };
 
 Log::Log(std::shared_ptr<const Sink> sink, std::string component)
-    : sink_(std::move(sink)), component_(std::move(component)) {}
+    : sink_(std::move(sink)), component_(std::move(component)) {
+}
 
-Log Log::to_stderr(LogLevel level) { return {std::make_shared<const Sink>(level), "weightfs"}; }
+Log Log::to_stderr(LogLevel level) {
+  return {std::make_shared<const Sink>(level), "weightfs"};
+}
 
-Log Log::silent() { return {nullptr, ""}; }
+Log Log::silent() {
+  return {nullptr, ""};
+}
 
-Log Log::named(std::string component) const { return {sink_, std::move(component)}; }
+Log Log::named(std::string component) const {
+  return {sink_, std::move(component)};
+}
 
 void Log::write(LogLevel level, std::string_view text) const {
   if (sink_) sink_->write(level, component_, text);

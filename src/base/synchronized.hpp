@@ -16,8 +16,8 @@ namespace weightfs {
 ///     auto locked = queue.lock();            // for condition variables
 ///     locked.wait_until(cv, deadline, [&] { return !locked->empty(); });
 ///
-/// Thread-safe. A Locked must not outlive its Synchronized, and must not be held across I/O, callbacks
-/// or replies to the kernel.
+/// Thread-safe. A Locked must not outlive its Synchronized, and must not be held across I/O,
+/// callbacks or replies to the kernel.
 template <class T>
 class Synchronized {
  public:

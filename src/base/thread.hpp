@@ -12,6 +12,7 @@ namespace weightfs {
 /// Starts a thread with a name (at most 15 characters are shown by the kernel). The owner keeps the
 /// jthread: its destructor requests the stop and joins. `body` must not throw; what it can throw is
 /// translated where it has a place to go.
-[[nodiscard]] std::jthread start_thread(std::string name, std::function<void(std::stop_token)> body);
+[[nodiscard]] std::jthread start_thread(std::string name,
+                                        std::function<void(std::stop_token)> body);
 
 }  // namespace weightfs

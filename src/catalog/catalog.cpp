@@ -6,6 +6,7 @@
 #include "base/file.hpp"
 #include "base/synchronized.hpp"
 #include "catalog/catalog_file.hpp"
+#include "catalog/learned_file.hpp"
 
 #include <algorithm>
 #include <set>
@@ -30,14 +31,15 @@ struct Tables {
 
 void index_id(Tables& tables, const Snapshot& snapshot) {
   if (!snapshot.id()) return;
-  // Two snapshots with one id have the same bytes; the one that was complete when it was listed wins.
+  // Two snapshots with one id have the same bytes; the one that was complete when it was listed
+  // wins.
   auto [entry, added] = tables.keys_by_id.try_emplace(*snapshot.id(), snapshot.key());
   if (!added && snapshot.key() == *snapshot.id()) entry->second = snapshot.key();
 }
 
 bool is_below(std::string_view path, std::string_view name) {
-  return path.empty() || (name.size() > path.size() + 1 && name.starts_with(path) &&
-                          name[path.size()] == '/');
+  return path.empty() ||
+         (name.size() > path.size() + 1 && name.starts_with(path) && name[path.size()] == '/');
 }
 
 // The first name below `path`, which lies in one run of the sorted map.
@@ -48,14 +50,14 @@ Models::const_iterator first_below(const Models& models, std::string_view path) 
 void check_conflicts(const Models& models, const std::string& name) {
   const auto below = first_below(models, name);
   if (below != models.end() && is_below(name, below->first)) {
-    throw Error(Errc::kInvalid, "the name " + name + " is a directory: " + below->first +
-                                    " is below it");
+    throw Error(Errc::kInvalid,
+                "the name " + name + " is a directory: " + below->first + " is below it");
   }
   for (std::size_t slash = name.find('/'); slash != std::string::npos;
        slash = name.find('/', slash + 1)) {
     if (models.contains(name.substr(0, slash))) {
-      throw Error(Errc::kInvalid, "the name " + name + " lies inside the model " +
-                                      name.substr(0, slash));
+      throw Error(Errc::kInvalid,
+                  "the name " + name + " lies inside the model " + name.substr(0, slash));
     }
   }
 }
@@ -106,8 +108,8 @@ class Catalog::State {
     tables_ = std::make_unique<Synchronized<Tables>>(std::move(tables));
   }
 
-  // Applies `change` to a copy of the names, writes it, and only then lets readers see it. Changes are
-  // rare and one at a time (writer_); readers never wait for the disk.
+  // Applies `change` to a copy of the names, writes it, and only then lets readers see it. Changes
+  // are rare and one at a time (writer_); readers never wait for the disk.
   template <class Change>
   void update_models(const Change& change) {
     auto writer = writer_.lock();
@@ -120,7 +122,8 @@ class Catalog::State {
 
   // A snapshot is written before any name can point to it.
   void keep(const SnapshotPtr& snapshot) {
-    if (tables_->with([&](const Tables& t) { return t.snapshots.contains(snapshot->key()); })) return;
+    if (tables_->with([&](const Tables& t) { return t.snapshots.contains(snapshot->key()); }))
+      return;
     write_snapshot(*snapshot);
     tables_->with([&](Tables& tables) {
       tables.snapshots.emplace(snapshot->key(), snapshot);
@@ -134,17 +137,11 @@ class Catalog::State {
     if (!teacher) return;
     const snapshot::File& known = teacher->files().at(file_index);
     for (const SnapshotPtr& pupil : snapshots()) {
-      if (pupil->source() != teacher->source()) continue;
+      if (!pupil->provisional() || pupil->source() != teacher->source()) continue;
       const snapshot::File* file = pupil->find(known.path);
       if (file == nullptr || file->sha256 || file->validator != known.validator) continue;
       const auto index = static_cast<std::size_t>(file - pupil->files().data());
-      const auto learned =
-          std::make_shared<const Snapshot>(pupil->with_digest(index, sha256));
-      write_snapshot(*learned);
-      tables_->with([&](Tables& tables) {
-        tables.snapshots[learned->key()] = learned;
-        index_id(tables, *learned);
-      });
+      learn_one(std::make_shared<const Snapshot>(pupil->with_digest(index, sha256)), index, sha256);
     }
   }
 
@@ -179,6 +176,31 @@ class Catalog::State {
     return directory_ / "snapshots" / (key.hex() + ".json");
   }
 
+  // One short line per digest while the snapshot is provisional, so that a snapshot of many files
+  // costs many lines and not many copies of itself; the whole is rewritten once, when it has its
+  // id.
+  void learn_one(const SnapshotPtr& learned, std::size_t index, const Digest& sha256) {
+    if (learned->provisional()) {
+      append_learned(learned_of(learned->key()), {index, sha256});
+    } else {
+      write_snapshot(*learned);
+      remove_quietly(learned_of(learned->key()));
+    }
+    tables_->with([&](Tables& tables) {
+      tables.snapshots[learned->key()] = learned;
+      index_id(tables, *learned);
+    });
+  }
+
+  [[nodiscard]] std::filesystem::path learned_of(const Digest& key) const {
+    return directory_ / "snapshots" / (key.hex() + ".learned");
+  }
+
+  static void remove_quietly(const std::filesystem::path& file) {
+    std::error_code ignored;  // an orphan costs a few kilobytes until the next change
+    std::filesystem::remove(file, ignored);
+  }
+
   void write_snapshot(const Snapshot& snapshot) const {
     write_file_durably(file_of(snapshot.key()), snapshot.to_json());
   }
@@ -187,17 +209,23 @@ class Catalog::State {
     for (const auto& entry : std::filesystem::directory_iterator(directory_ / "snapshots")) {
       const auto key = Digest::parse(entry.path().stem().string());
       if (!key || entry.path().extension() != ".json") continue;
-      auto snapshot = std::make_shared<const Snapshot>(
-          Snapshot::from_json(read_file(entry.path(), kMaxSnapshotBytes)));
-      if (snapshot->key() != *key) {
+      Snapshot loaded = Snapshot::from_json(read_file(entry.path(), kMaxSnapshotBytes));
+      if (loaded.key() != *key) {
         throw Error(Errc::kCorrupt, entry.path().string() + " holds another snapshot");
       }
+      for (const LearnedDigest& line : read_learned(learned_of(*key))) {
+        if (line.file_index < loaded.files().size()) {
+          loaded = loaded.with_digest(line.file_index, line.sha256);
+        }
+      }
+      auto snapshot = std::make_shared<const Snapshot>(std::move(loaded));
       index_id(tables, *snapshot);
       tables.snapshots.emplace(*key, std::move(snapshot));
     }
   }
 
-  // Forgets snapshots that no name has. A crash in between leaves a file that the next change removes.
+  // Forgets snapshots that no name has. A crash in between leaves a file that the next change
+  // removes.
   void forget_unused() {
     const std::vector<Digest> unused = tables_->with([](Tables& tables) {
       std::set<Digest> used;
@@ -214,8 +242,8 @@ class Catalog::State {
       return gone;
     });
     for (const Digest& key : unused) {
-      std::error_code ignored;  // an orphan costs a few kilobytes until the next change
-      std::filesystem::remove(file_of(key), ignored);
+      remove_quietly(file_of(key));
+      remove_quietly(learned_of(key));
     }
   }
 
@@ -228,7 +256,8 @@ class Catalog::State {
 };
 
 Catalog::Catalog(std::filesystem::path state_directory, const Clock& clock, Log log)
-    : state_(std::make_unique<State>(std::move(state_directory), clock, std::move(log))) {}
+    : state_(std::make_unique<State>(std::move(state_directory), clock, std::move(log))) {
+}
 
 Catalog::~Catalog() = default;
 
@@ -252,6 +281,16 @@ void Catalog::remove(const std::string& name) {
   state_->update_models([&](Models& models) {
     require(models, name);
     models.erase(name);
+  });
+}
+
+void Catalog::stage(const std::string& name, const SnapshotPtr& snapshot) {
+  state_->update_models([&](Models& models) {
+    Model& model = require(models, name);
+    state_->keep(snapshot);
+    if (std::ranges::find(model.revisions, snapshot->key()) == model.revisions.end()) {
+      model.revisions.push_back(snapshot->key());
+    }
   });
 }
 
@@ -294,7 +333,9 @@ std::vector<Model> Catalog::list() const {
   });
 }
 
-SnapshotPtr Catalog::snapshot(const Digest& key) const { return state_->snapshot(key); }
+SnapshotPtr Catalog::snapshot(const Digest& key) const {
+  return state_->snapshot(key);
+}
 
 SnapshotPtr Catalog::snapshot_by_id(const Digest& id) const {
   return state_->read([&](const Tables& tables) -> SnapshotPtr {
@@ -343,6 +384,8 @@ bool Catalog::is_namespace(std::string_view path) const {
   });
 }
 
-std::vector<SnapshotPtr> Catalog::snapshots() const { return state_->snapshots(); }
+std::vector<SnapshotPtr> Catalog::snapshots() const {
+  return state_->snapshots();
+}
 
 }  // namespace weightfs::catalog

@@ -18,14 +18,14 @@ namespace weightfs::catalog {
 
 /// A name under the mount and the revisions it has had. A value. Snapshots go by key.
 struct Model {
-  std::string name;            ///< "org/name": one or more components, see check_name
-  std::string source;          ///< reference text, resolved again by update
-  Digest current;              ///< what the name shows now
+  std::string name;               ///< "org/name": one or more components, see check_name
+  std::string source;             ///< reference text, resolved again by update
+  Digest current;                 ///< what the name shows now
   std::vector<Digest> revisions;  ///< every revision known, oldest first; contains current
   bool pinned = false;
   std::string pin_reason;
-  std::int64_t added = 0;      ///< seconds since 1970
-  std::int64_t updated = 0;    ///< of the last flip
+  std::int64_t added = 0;    ///< seconds since 1970
+  std::int64_t updated = 0;  ///< of the last flip
 };
 
 /// One entry of a directory made of names.
@@ -34,16 +34,17 @@ struct Child {
   bool is_model = false;  ///< a name ends here; else it goes on
 };
 
-/// Error(kInvalid) unless the name is a valid path whose components do not begin with '.' and contain
-/// no '@' (that separates a revision).
+/// Error(kInvalid) unless the name is a valid path whose components do not begin with '.' and
+/// contain no '@' (that separates a revision).
 void check_name(std::string_view name);
 
 /// Names, revisions and snapshots, durable in the state directory: `catalog.json` and
-/// `snapshots/<key>.json` (FORMAT.md). Every change is on disk before the call returns; a failed write
-/// changes nothing. Thread-safe.
+/// `snapshots/<key>.json` (FORMAT.md). Every change is on disk before the call returns; a failed
+/// write changes nothing. Thread-safe.
 class Catalog {
  public:
-  /// Reads what is there. Error(kUnsupported) for a version of the format that is not ours, kCorrupt.
+  /// Reads what is there. Error(kUnsupported) for a version of the format that is not ours,
+  /// kCorrupt.
   Catalog(std::filesystem::path state_directory, const Clock& clock, Log log);
   Catalog(const Catalog&) = delete;
   Catalog& operator=(const Catalog&) = delete;
@@ -51,9 +52,13 @@ class Catalog {
 
   /// A new name. Error kInvalid (name; or it is a prefix of another name or the other way round),
   /// kBusy (exists with another source).
-  void add(const std::string& name, const std::string& source, const snapshot::SnapshotPtr& snapshot);
+  void add(const std::string& name, const std::string& source,
+           const snapshot::SnapshotPtr& snapshot);
   /// Error(kNotFound). Snapshots that no name has any more are forgotten.
   void remove(const std::string& name);
+  /// Makes `snapshot` a known revision of the name without showing it: its digests can be learned
+  /// while it is fetched.
+  void stage(const std::string& name, const snapshot::SnapshotPtr& snapshot);
   /// Makes `snapshot` the current revision of the name, in one step.
   void flip(const std::string& name, const snapshot::SnapshotPtr& snapshot);
   void set_pinned(const std::string& name, bool pinned, const std::string& reason);
@@ -64,11 +69,12 @@ class Catalog {
   [[nodiscard]] std::optional<Model> find(const std::string& name) const;
   [[nodiscard]] std::vector<Model> list() const;  ///< sorted by name
 
-  [[nodiscard]] snapshot::SnapshotPtr snapshot(const Digest& key) const;   ///< null where unknown
+  [[nodiscard]] snapshot::SnapshotPtr snapshot(const Digest& key) const;  ///< null where unknown
   [[nodiscard]] snapshot::SnapshotPtr snapshot_by_id(const Digest& id) const;
   /// A known revision of the name: the source's own word for it, an id, a key, or an unambiguous
   /// prefix of one of them with at least 8 characters. Null where there is none.
-  [[nodiscard]] snapshot::SnapshotPtr revision(const std::string& name, std::string_view text) const;
+  [[nodiscard]] snapshot::SnapshotPtr revision(const std::string& name,
+                                               std::string_view text) const;
   /// What a directory of the mount shows: the next components of all names below `path` ("" is the
   /// root), sorted, each once.
   [[nodiscard]] std::vector<Child> children(std::string_view path) const;

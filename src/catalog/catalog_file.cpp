@@ -25,10 +25,14 @@ Digest digest_of(const Json& value) {
 Json to_json(const Model& model) {
   Json revisions = Json::array();
   for (const Digest& key : model.revisions) revisions.push_back(key.hex());
-  return {{"name", model.name},       {"source", model.source},
-          {"current", model.current.hex()}, {"revisions", std::move(revisions)},
-          {"pinned", model.pinned},   {"pin_reason", model.pin_reason},
-          {"added", model.added},     {"updated", model.updated}};
+  return {{"name", model.name},
+          {"source", model.source},
+          {"current", model.current.hex()},
+          {"revisions", std::move(revisions)},
+          {"pinned", model.pinned},
+          {"pin_reason", model.pin_reason},
+          {"added", model.added},
+          {"updated", model.updated}};
 }
 
 Model from_json(const Json& json) {
@@ -71,7 +75,8 @@ Models read_models(const std::filesystem::path& file) {
 void write_models(const std::filesystem::path& file, const Models& models) {
   Json entries = Json::array();
   for (const auto& [name, model] : models) entries.push_back(to_json(model));
-  write_file_durably(file, Json{{"version", kVersion}, {"models", std::move(entries)}}.dump(1) + "\n");
+  write_file_durably(file,
+                     Json{{"version", kVersion}, {"models", std::move(entries)}}.dump(1) + "\n");
 }
 
 }  // namespace weightfs::catalog

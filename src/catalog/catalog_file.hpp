@@ -13,7 +13,8 @@ namespace weightfs::catalog {
 /// Names and their models, as `catalog.json` holds them (FORMAT.md).
 using Models = std::map<std::string, Model, std::less<>>;
 
-/// An absent file is an empty catalog. Error(kUnsupported) another version, kCorrupt anything malformed.
+/// An absent file is an empty catalog. Error(kUnsupported) another version, kCorrupt anything
+/// malformed.
 [[nodiscard]] Models read_models(const std::filesystem::path& file);
 /// Durable when it returns.
 void write_models(const std::filesystem::path& file, const Models& models);

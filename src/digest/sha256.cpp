@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the weightfs authors
-// The low-level functions are deprecated in OpenSSL 3 in favour of EVP, which hides the chaining value.
+// The low-level functions are deprecated in OpenSSL 3 in favour of EVP, which hides the chaining
+// value.
 #define OPENSSL_SUPPRESS_DEPRECATED
 
 #include "digest/sha256.hpp"
@@ -21,7 +22,9 @@ void require_whole_blocks(std::uint64_t length) {
 
 }  // namespace
 
-Sha256::Sha256() { SHA256_Init(&context_); }
+Sha256::Sha256() {
+  SHA256_Init(&context_);
+}
 
 Sha256::Sha256(const Midstate& midstate, std::uint64_t length) : length_(length) {
   require_whole_blocks(length);

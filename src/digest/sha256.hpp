@@ -15,11 +15,12 @@ namespace weightfs {
 
 /// The chaining value of SHA-256 after a whole number of 64-byte blocks (FIPS 180-4, H(i)).
 ///
-/// Why it is worth a type: a blob's hash is computed once, front to back, and leaves one Midstate per
-/// part behind at no cost. Any part can then be checked alone, on any core: start from the midstate
-/// before it, hash the part, compare with the midstate after it. This is as strong as SHA-256 itself,
-/// because two different parts with the same midstates before and after would be a collision of its
-/// compression function. A second hash per part would double the CPU of every fill.
+/// Why it is worth a type: a blob's hash is computed once, front to back, and leaves one Midstate
+/// per part behind at no cost. Any part can then be checked alone, on any core: start from the
+/// midstate before it, hash the part, compare with the midstate after it. This is as strong as
+/// SHA-256 itself, because two different parts with the same midstates before and after would be a
+/// collision of its compression function. A second hash per part would double the CPU of every
+/// fill.
 using Midstate = std::array<std::uint8_t, Digest::kSize>;
 
 /// Streaming SHA-256. Copyable. Not thread-safe; confined to one thread at a time.

@@ -48,6 +48,11 @@ class Fetcher::State final : public FillHost, public std::enable_shared_from_thi
     return registry_.join_or_make(target.key(), [&] { return make(target); });
   }
   [[nodiscard]] std::vector<BlobFillPtr> fills() const { return registry_.fills(); }
+  [[nodiscard]] std::uint64_t resident_bytes(const Target& target) const {
+    const store::PartialKey key = target.key();
+    const BlobFillPtr running = registry_.find(key);
+    return running ? running->progress().written : store_.partial_bytes(key);
+  }
   [[nodiscard]] std::atomic<Keep>& keep() noexcept { return keep_; }
 
   /// Order: no new fills; the running ones end, which stops what their parts wait for; then the threads,
@@ -135,6 +140,10 @@ FillPtr Fetcher::fill(const Target& target) { return state_->fill(target); }
 std::vector<FillPtr> Fetcher::fills() const {
   const std::vector<BlobFillPtr> fills = state_->fills();
   return {fills.begin(), fills.end()};
+}
+
+std::uint64_t Fetcher::resident_bytes(const Target& target) const {
+  return state_->resident_bytes(target);
 }
 
 FetchCounters Fetcher::counters() const { return state_->context().tally.counters(); }

@@ -69,6 +69,13 @@ void FillRegistry::release(const BlobFill& fill) {
   changed_.notify_all();
 }
 
+BlobFillPtr FillRegistry::find(const store::PartialKey& key) const {
+  return state_.with([&](const State& state) -> BlobFillPtr {
+    const auto found = state.fills.find(key);
+    return found == state.fills.end() ? nullptr : found->second;
+  });
+}
+
 std::vector<BlobFillPtr> FillRegistry::fills() const {
   return state_.with([](const State& state) {
     std::vector<BlobFillPtr> fills;

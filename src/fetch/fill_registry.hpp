@@ -31,6 +31,8 @@ class FillRegistry {
   /// The key of `fill` is free.
   void release(const BlobFill& fill);
 
+  /// The running fill of the key, null if there is none. Does not join it.
+  [[nodiscard]] BlobFillPtr find(const store::PartialKey& key) const;
   [[nodiscard]] std::vector<BlobFillPtr> fills() const;
   /// Nothing can be joined or made any more; returns what is running.
   [[nodiscard]] std::vector<BlobFillPtr> close();

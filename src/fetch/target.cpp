@@ -7,8 +7,11 @@
 namespace weightfs::fetch {
 
 store::PartialKey Target::key() const {
+  return file().sha256 ? *file().sha256 : unlearned_key();
+}
+
+store::PartialKey Target::unlearned_key() const {
   const snapshot::File& wanted = file();
-  if (wanted.sha256) return *wanted.sha256;
   // No reference and no path contains NUL, so different triples are different texts.
   std::string text = snapshot->source();
   text += '\0';

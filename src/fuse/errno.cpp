@@ -11,20 +11,29 @@ int to_errno(Errc code, Call call) noexcept {
     // A path walk that gets ESTALE is repeated by the kernel and finds the current node; a reader
     // cannot do that. A file that the snapshot has and the source no longer has is a change, too.
     case Errc::kChanged:
-    case Errc::kNotFound: return call == Call::kPath ? ESTALE : EIO;
-    case Errc::kInvalid: return EINVAL;
-    case Errc::kPermission: return EACCES;
+    case Errc::kNotFound:
+      return call == Call::kPath ? ESTALE : EIO;
+    case Errc::kInvalid:
+      return EINVAL;
+    case Errc::kPermission:
+      return EACCES;
     case Errc::kTimedOut:
-    case Errc::kUnavailable: return ETIMEDOUT;
-    case Errc::kBusy: return EBUSY;
-    case Errc::kNotReady: return EAGAIN;
-    case Errc::kCancelled: return EINTR;
-    case Errc::kUnsupported: return EOPNOTSUPP;
+    case Errc::kUnavailable:
+      return ETIMEDOUT;
+    case Errc::kBusy:
+      return EBUSY;
+    case Errc::kNotReady:
+      return EAGAIN;
+    case Errc::kCancelled:
+      return EINTR;
+    case Errc::kUnsupported:
+      return EOPNOTSUPP;
     // A full local disk is ours to work around; a reader must never see ENOSPC.
     case Errc::kNoSpace:
     case Errc::kCorrupt:
     case Errc::kIo:
-    case Errc::kInternal: return EIO;
+    case Errc::kInternal:
+      return EIO;
   }
   return EIO;
 }

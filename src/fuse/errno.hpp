@@ -6,8 +6,8 @@
 
 namespace weightfs::fuse {
 
-/// What the caller of a system call was doing: the same failure means different things before and after
-/// it has a descriptor.
+/// What the caller of a system call was doing: the same failure means different things before and
+/// after it has a descriptor.
 enum class Call { kPath, kRead };
 
 /// The one place where an Errc becomes an errno (the table in README).

@@ -7,8 +7,8 @@
 
 namespace weightfs::fuse {
 
-/// Registers backing files through the keeper, which has the privilege. Thread-safe; the client must
-/// outlive it.
+/// Registers backing files through the keeper, which has the privilege. Thread-safe; the client
+/// must outlive it.
 class KeeperBackings final : public BackingRegistry {
  public:
   explicit KeeperBackings(keeper::KeeperClient& keeper) : keeper_(keeper) {}

@@ -12,7 +12,8 @@
 
 namespace weightfs::fuse {
 
-Notifier::Notifier() : thread_(start_thread("fuse-notify", [this](auto stop) { run(stop); })) {}
+Notifier::Notifier() : thread_(start_thread("fuse-notify", [this](auto stop) { run(stop); })) {
+}
 
 Notifier::~Notifier() = default;
 
@@ -27,9 +28,13 @@ void Notifier::detach() {
   state.wait(changed_, [&] { return !state->sending; });
 }
 
-void Notifier::entry(vfs::NodeId parent, const std::string& name) { push({parent.value(), name}); }
+void Notifier::entry(vfs::NodeId parent, const std::string& name) {
+  push({parent.value(), name});
+}
 
-void Notifier::node(vfs::NodeId node) { push({node.value(), ""}); }
+void Notifier::node(vfs::NodeId node) {
+  push({node.value(), ""});
+}
 
 void Notifier::push(Item item) {
   state_.with([&](State& state) {
@@ -44,9 +49,8 @@ void Notifier::run(std::stop_token stop) {
     fuse_session* session = nullptr;
     {
       auto state = state_.lock();
-      const bool ready = state.wait(changed_, stop, [&] {
-        return state->session != nullptr && !state->queue.empty();
-      });
+      const bool ready = state.wait(
+          changed_, stop, [&] { return state->session != nullptr && !state->queue.empty(); });
       if (!ready) return;
       item = std::move(state->queue.front());
       state->queue.pop_front();

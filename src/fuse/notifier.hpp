@@ -15,8 +15,8 @@ struct fuse_session;
 
 namespace weightfs::fuse {
 
-/// Sends invalidations to the kernel from a thread of its own ("fuse-notify"). Bounded queue: what does
-/// not fit is dropped, which costs a later check and never correctness.
+/// Sends invalidations to the kernel from a thread of its own ("fuse-notify"). Bounded queue: what
+/// does not fit is dropped, which costs a later check and never correctness.
 ///
 /// Thread-safe. The session must outlive the time between attach() and detach().
 class Notifier final : public vfs::Invalidator {

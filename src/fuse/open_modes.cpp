@@ -16,6 +16,7 @@ OpenModes::OpenModes(BackingRegistry& registry, SessionMemory& memory, Log log)
 }
 
 void OpenModes::probe(const Fd& probe) {
+  if (state_.with([](const State& state) { return state.disabled; })) return;
   PassthroughStatus status;
   try {
     registry_.close_backing(registry_.open_backing(probe));
@@ -27,7 +28,7 @@ void OpenModes::probe(const Fd& probe) {
 }
 
 void OpenModes::disable(const std::string& reason) {
-  state_.with([&](State& state) { state.status = {false, reason}; });
+  state_.with([&](State& state) { state = {{false, reason}, true}; });
 }
 
 PassthroughStatus OpenModes::status() const {

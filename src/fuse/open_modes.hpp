@@ -30,28 +30,28 @@ struct PassthroughStatus {
 };
 
 /// In which mode each open node is, and how often it is open. The kernel's rules (Documentation/
-/// filesystems/fuse/fuse-io.rst, fs/fuse/iomode.c): while a node is open its mode must not change, and
-/// all passthrough opens of it must use one backing id; else the opener gets EIO. So an id is registered
-/// with the first open, counted before each reply and closed after the last release, and a node whose
-/// registration failed stays daemon-served until it is closed. The table is in the SessionMemory: a
-/// successor goes on with it.
+/// filesystems/fuse/fuse-io.rst, fs/fuse/iomode.c): while a node is open its mode must not change,
+/// and all passthrough opens of it must use one backing id; else the opener gets EIO. So an id is
+/// registered with the first open, counted before each reply and closed after the last release, and
+/// a node whose registration failed stays daemon-served until it is closed. The table is in the
+/// SessionMemory: a successor goes on with it.
 ///
-/// Thread-safe. The registry and the memory must outlive it. The lock is held while the keeper registers
-/// (0.1 ms): a second opener of the node needs exactly that answer.
+/// Thread-safe. The registry and the memory must outlive it. The lock is held while the keeper
+/// registers (0.1 ms): a second opener of the node needs exactly that answer.
 class OpenModes {
  public:
   OpenModes(BackingRegistry& registry, keeper::SessionMemory& memory, Log log);
 
-  /// Says whether passthrough works at all, by registering `probe`, a file on the store's filesystem.
-  /// Once, after INIT.
+  /// Says whether passthrough works at all, by registering `probe`, a file on the store's
+  /// filesystem. Once, after INIT.
   void probe(const Fd& probe);
   /// Passthrough is not to be used, and why.
   void disable(const std::string& reason);
   [[nodiscard]] PassthroughStatus status() const;
 
   /// Counts an open; call before replying. `blob` where the node may be passed through. Returns the
-  /// backing id to reply with, or nullopt for a daemon-served open. Error(kNoSpace): too many files are
-  /// open.
+  /// backing id to reply with, or nullopt for a daemon-served open. Error(kNoSpace): too many files
+  /// are open.
   std::optional<std::int32_t> open(vfs::NodeId node, const std::optional<store::Blob>& blob);
   /// Counts a release (or an open whose reply the kernel did not take).
   void release(vfs::NodeId node);
@@ -59,6 +59,7 @@ class OpenModes {
  private:
   struct State {
     PassthroughStatus status;
+    bool disabled = false;
   };
 
   BackingRegistry& registry_;

@@ -9,10 +9,10 @@
 
 #include <fuse_lowlevel.h>
 
+#include <sys/statvfs.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <sys/statvfs.h>
 #include <utility>
 #include <vector>
 
@@ -30,9 +30,12 @@ OperationContext& context_of(fuse_req_t request) {
 
 double seconds(vfs::Lifetime lifetime) {
   switch (lifetime) {
-    case vfs::Lifetime::kNone: return 0;
-    case vfs::Lifetime::kShort: return kShortSeconds;
-    case vfs::Lifetime::kForever: return kForeverSeconds;
+    case vfs::Lifetime::kNone:
+      return 0;
+    case vfs::Lifetime::kShort:
+      return kShortSeconds;
+    case vfs::Lifetime::kForever:
+      return kForeverSeconds;
   }
   return 0;
 }
@@ -53,7 +56,7 @@ struct stat to_stat(const vfs::Attributes& attributes) {
   struct stat result = {};
   const bool directory = attributes.kind == vfs::Kind::kDirectory;
   result.st_ino = attributes.inode;
-  result.st_mode = directory              ? S_IFDIR | 0555U
+  result.st_mode = directory               ? S_IFDIR | 0555U
                    : attributes.executable ? S_IFREG | 0555U
                                            : S_IFREG | 0444U;
   result.st_nlink = directory ? 2 : 1;
@@ -79,7 +82,8 @@ void init(void* userdata, fuse_conn_info* connection) noexcept {
       context.want_passthrough && fuse_set_feature_flag(connection, FUSE_CAP_PASSTHROUGH);
   // Blobs lie on plain filesystems; one more layer (overlayfs) is not passed through.
   connection->max_backing_stack_depth = 0;
-  fuse_unset_feature_flag(connection, FUSE_CAP_WRITEBACK_CACHE);  // the kernel refuses both together
+  fuse_unset_feature_flag(connection,
+                          FUSE_CAP_WRITEBACK_CACHE);  // the kernel refuses both together
   // Content changes only when we say so; mtime-based guessing costs a GETATTR per read.
   fuse_unset_feature_flag(connection, FUSE_CAP_AUTO_INVAL_DATA);
   fuse_set_feature_flag(connection, FUSE_CAP_EXPLICIT_INVAL_DATA);
@@ -114,7 +118,9 @@ void lookup(fuse_req_t request, fuse_ino_t parent, const char* name) noexcept {
   });
 }
 
-void forget(fuse_req_t request, fuse_ino_t, std::uint64_t) noexcept { fuse_reply_none(request); }
+void forget(fuse_req_t request, fuse_ino_t, std::uint64_t) noexcept {
+  fuse_reply_none(request);
+}
 
 void forget_multi(fuse_req_t request, std::size_t, fuse_forget_data*) noexcept {
   fuse_reply_none(request);
@@ -139,8 +145,8 @@ ParkedRequests::Id park(fuse_req_t request, OperationContext& context) {
   return id;
 }
 
-void reply_open(fuse_req_t request, OperationContext& context, vfs::NodeId node, fuse_file_info info,
-                const vfs::OpenResult& result) noexcept {
+void reply_open(fuse_req_t request, OperationContext& context, vfs::NodeId node,
+                fuse_file_info info, const vfs::OpenResult& result) noexcept {
   if (result.error) {
     fuse_reply_err(request, to_errno(result.error->code(), Call::kPath));
     return;
@@ -225,8 +231,8 @@ void opendir(fuse_req_t request, fuse_ino_t node, fuse_file_info* info) noexcept
   });
 }
 
-// Fills one reply with as many entries as fit. `add` puts one entry into the space left and returns the
-// space that it needs.
+// Fills one reply with as many entries as fit. `add` puts one entry into the space left and returns
+// the space that it needs.
 template <class Add>
 void list(fuse_req_t request, fuse_ino_t node, std::size_t size, off_t offset,
           const Add& add) noexcept {
@@ -247,13 +253,11 @@ void list(fuse_req_t request, fuse_ino_t node, std::size_t size, off_t offset,
       space = put(dot == 0 ? "." : "..", self, dot + 1);
     }
     if (space) {
-      context.filesystem.list(vfs::NodeId(node),
-                              static_cast<std::uint64_t>(std::max<off_t>(offset, 2) - 2),
-                              [&](const std::string& name, const vfs::Entry& entry,
-                                  std::uint64_t next) {
-                                return put(name.c_str(), to_param(entry),
-                                           static_cast<off_t>(next + 2));
-                              });
+      context.filesystem.list(
+          vfs::NodeId(node), static_cast<std::uint64_t>(std::max<off_t>(offset, 2) - 2),
+          [&](const std::string& name, const vfs::Entry& entry, std::uint64_t next) {
+            return put(name.c_str(), to_param(entry), static_cast<off_t>(next + 2));
+          });
     }
     fuse_reply_buf(request, reply.data(), used);
   });

@@ -6,16 +6,22 @@
 #include "fuse/parked_requests.hpp"
 #include "vfs/filesystem.hpp"
 
+#include <atomic>
+
 struct fuse_conn_info;
 struct fuse_lowlevel_ops;
 
 namespace weightfs::fuse {
 
-/// What every operation gets as libfuse's userdata. A value of references; all must outlive the session.
+/// What every operation gets as libfuse's userdata. A value of references; all must outlive the
+/// session.
 struct OperationContext {
   vfs::Filesystem& filesystem;
   OpenModes& modes;
   ParkedRequests parked;
+  /// Set before the fetcher is taken down: what it cancels then must not be answered, so that the
+  /// kernel keeps those requests for the next daemon.
+  std::atomic<bool> muted = false;
   bool want_passthrough = true;
   bool has_passthrough = false;  ///< what INIT negotiated
 };
@@ -23,8 +29,8 @@ struct OperationContext {
 /// The largest READ that we ask the kernel for, and so the size of its requests' buffers.
 inline constexpr unsigned kMaxTransfer = 1 << 20;
 
-/// The operation table for fuse_session_new, whose userdata is an OperationContext. All functions are
-/// noexcept: an Error becomes an errno, anything else EIO.
+/// The operation table for fuse_session_new, whose userdata is an OperationContext. All functions
+/// are noexcept: an Error becomes an errno, anything else EIO.
 [[nodiscard]] const fuse_lowlevel_ops& operations() noexcept;
 
 }  // namespace weightfs::fuse

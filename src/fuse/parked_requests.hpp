@@ -14,9 +14,9 @@ namespace weightfs::fuse {
 /// Requests that wait for the network, so that FUSE_INTERRUPT can end them: a reader that is killed
 /// must die at once.
 ///
-/// A request is entered before it is handed down and may be answered, interrupted or both before its
-/// ticket is known; whichever comes last finds the entry in the state that the others left. Nothing is
-/// called under the lock. Thread-safe.
+/// A request is entered before it is handed down and may be answered, interrupted or both before
+/// its ticket is known; whichever comes last finds the entry in the state that the others left.
+/// Nothing is called under the lock. Thread-safe.
 class ParkedRequests {
  public:
   using Id = std::uint64_t;

@@ -11,18 +11,18 @@
 
 #include <fuse_lowlevel.h>
 
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/uio.h>
+#include <unistd.h>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
-#include <fcntl.h>
 #include <mutex>
 #include <span>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <sys/uio.h>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -60,7 +60,12 @@ struct SessionDeleter {
   void operator()(fuse_session* session) const noexcept { fuse_session_destroy(session); }
 };
 
-ssize_t write_reply(int fd, iovec* parts, int count, void*) { return ::writev(fd, parts, count); }
+ssize_t write_reply(int fd, iovec* parts, int count, void* userdata) {
+  if (!static_cast<OperationContext*>(userdata)->muted) return ::writev(fd, parts, count);
+  ssize_t size = 0;
+  for (int i = 0; i < count; ++i) size += static_cast<ssize_t>(parts[i].iov_len);
+  return size;
+}
 
 ssize_t read_request(int fd, void* buffer, std::size_t size, void*) {
   return ::read(fd, buffer, size);
@@ -81,6 +86,7 @@ class Session::State {
         context_{.filesystem = filesystem,
                  .modes = modes,
                  .parked = {},
+                 .muted = false,
                  .want_passthrough = options_.passthrough,
                  .has_passthrough = false},
         wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -90,7 +96,6 @@ class Session::State {
 
   ~State() {
     stop();
-    workers_.clear();  // joins
     notifier_.detach();
   }
 
@@ -109,7 +114,19 @@ class Session::State {
     ended.wait(ended_changed_, [&] { return *ended; });
   }
 
-  void stop() { end(); }
+  void stop() {
+    end();
+    workers_.clear();  // joins
+    context_.muted = true;
+  }
+
+  void end() {
+    ended_.with([](bool& ended) { ended = true; });
+    ended_changed_.notify_all();
+    // Never read: level-triggered, so that it wakes every worker.
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(wake_.value(), &one, sizeof one);
+  }
 
  private:
   void make_session(Fd device) {
@@ -221,7 +238,8 @@ class Session::State {
       ready();
       return;
     }
-    // The kernel speaks after INIT only. So a predecessor died between its reply to INIT and the mark.
+    // The kernel speaks after INIT only. So a predecessor died between its reply to INIT and the
+    // mark.
     if (memory_.init_state() == SessionMemory::InitState::kPending) {
       std::call_once(late_init_, [&] {
         feed_saved_init();
@@ -234,14 +252,6 @@ class Session::State {
 
   [[nodiscard]] bool stopping() {
     return ended_.with([](bool ended) { return ended; });
-  }
-
-  void end() {
-    ended_.with([](bool& ended) { ended = true; });
-    ended_changed_.notify_all();
-    // Never read: level-triggered, so that it wakes every worker.
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = ::write(wake_.value(), &one, sizeof one);
   }
 
   vfs::Filesystem& filesystem_;
@@ -264,14 +274,25 @@ class Session::State {
 Session::Session(Fd device, vfs::Filesystem& filesystem, OpenModes& modes, SessionMemory& memory,
                  Notifier& notifier, SessionOptions options, Log log)
     : state_(std::make_unique<State>(std::move(device), filesystem, modes, memory, notifier,
-                                     std::move(options), std::move(log))) {}
+                                     std::move(options), std::move(log))) {
+}
 
 Session::~Session() = default;
 
-void Session::start() { state_->start(); }
+void Session::start() {
+  state_->start();
+}
 
-void Session::wait() { state_->wait(); }
+void Session::wait() {
+  state_->wait();
+}
 
-void Session::stop() { state_->stop(); }
+void Session::stop() {
+  state_->stop();
+}
+
+void Session::end() {
+  state_->end();
+}
 
 }  // namespace weightfs::fuse

@@ -23,15 +23,15 @@ struct SessionOptions {
 
 /// Serves one FUSE connection with stock libfuse: requests in, Filesystem calls, replies out.
 ///
-/// Start of a connection: the kernel's INIT is saved to the SessionMemory before libfuse answers it.
-/// Resume by a successor: libfuse insists on an INIT first, so it gets the saved one under a unique
-/// number that the kernel is not waiting for (the kernel refuses that reply with ENOENT, which libfuse
-/// ignores), then the kernel is asked to resend what the dead daemon had taken (FUSE_NOTIFY_RESEND,
-/// Linux 6.9). Everything here is idempotent, so answering twice is harmless.
+/// Start of a connection: the kernel's INIT is saved to the SessionMemory before libfuse answers
+/// it. Resume by a successor: libfuse insists on an INIT first, so it gets the saved one under a
+/// unique number that the kernel is not waiting for (the kernel refuses that reply with ENOENT,
+/// which libfuse ignores), then the kernel is asked to resend what the dead daemon had taken
+/// (FUSE_NOTIFY_RESEND, Linux 6.9). Everything here is idempotent, so answering twice is harmless.
 ///
 /// `threads` workers ("fuse-N") wait on the descriptor; none of them ever waits for the network.
-/// Everything given must outlive it. The destructor stops the workers without unmounting: requests then
-/// wait in the kernel for the next daemon.
+/// Everything given must outlive it, and it must outlive the last reply: stop() it, take down the
+/// fetcher, destroy it. Nothing is unmounted: requests then wait in the kernel for the next daemon.
 class Session {
  public:
   Session(Fd device, vfs::Filesystem& filesystem, OpenModes& modes, keeper::SessionMemory& memory,
@@ -42,10 +42,13 @@ class Session {
 
   /// Starts the workers and returns.
   void start();
-  /// Blocks until the connection is gone (unmounted, aborted) or stop() was called.
+  /// Blocks until the connection is gone (unmounted, aborted) or end() was called.
   void wait();
-  /// May be called from any thread, also from a signal-handling one.
+  /// Joins the workers; from then on nothing is answered. Once, from the owner's thread, before
+  /// what the parked requests wait for is taken down.
   void stop();
+  /// Makes wait() return; from any thread.
+  void end();
 
  private:
   class State;

@@ -2,13 +2,14 @@
 // Copyright the weightfs authors
 #pragma once
 
-#include "base/fd.hpp"
 #include "base/log.hpp"
+#include "keeper/exit_status.hpp"
 
+#include <sys/types.h>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <sys/types.h>
 #include <vector>
 
 namespace weightfs::keeper {
@@ -24,17 +25,19 @@ struct KeeperOptions {
   std::string source_name = "weightfs";
   /// The daemon's command line, argv[0] included; empty where somebody else starts it. It is run as
   /// daemon_uid:daemon_gid, without capabilities and with no_new_privs, its keeper socket as the
-  /// descriptor whose number replaces "{keeper-fd}" in the arguments; and run again, after a growing
-  /// pause, when it dies.
+  /// descriptor whose number replaces "{keeper-fd}" in the arguments; and run again, after a
+  /// growing pause, when it dies.
   std::vector<std::string> daemon_command;
+  /// How long that daemon has to end by itself once it is told to, before it is killed.
+  std::chrono::milliseconds stop_grace{10'000};
 };
 
 /// The privileged process: mounts, holds /dev/fuse and the session memory, registers backing files,
 /// supervises. No network, no parser of foreign bytes, no thread: one poll loop.
 ///
-/// A mount left by a dead keeper ("Transport endpoint is not connected") is detached and replaced. Error
-/// from the constructor: kNotFound no mount point; kInvalid not a directory; kBusy a live weightfs is
-/// mounted there; kPermission not root; kUnsupported no /dev/fuse.
+/// A mount left by a dead keeper ("Transport endpoint is not connected") is detached and replaced.
+/// Error from the constructor: kNotFound no mount point; kInvalid not a directory; kBusy a live
+/// weightfs is mounted there; kPermission not root; kUnsupported no /dev/fuse.
 class Keeper {
  public:
   Keeper(KeeperOptions options, Log log);
@@ -43,8 +46,8 @@ class Keeper {
   /// Unmounts (lazily if it is busy) what is still mounted.
   ~Keeper();
 
-  /// Serves until `stop` (a descriptor that becomes readable, such as a signalfd) or an unmount request
-  /// of the daemon, or until the mount is gone (umount by hand). Returns the exit status.
+  /// Serves until `stop` (a descriptor that becomes readable, such as a signalfd) or an unmount
+  /// request of the daemon, or until the mount is gone (umount by hand). Returns the exit status.
   int run(int stop_descriptor);
 
  private:

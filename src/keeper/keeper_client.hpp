@@ -4,25 +4,25 @@
 
 #include "base/fd.hpp"
 
+#include <sys/types.h>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <sys/types.h>
 #include <vector>
 
 namespace weightfs::keeper {
 
 /// What the keeper hands to each daemon that says hello.
 struct Session {
-  Fd fuse;      ///< /dev/fuse of the mounted connection
-  Fd memory;    ///< SessionMemory
+  Fd fuse;    ///< /dev/fuse of the mounted connection
+  Fd memory;  ///< SessionMemory
   pid_t keeper_pid = 0;
   std::string mountpoint;
 };
 
-/// The daemon's end of the keeper's protocol: fixed-size messages over a SOCK_SEQPACKET unix socket,
-/// descriptors by SCM_RIGHTS. Thread-safe (one call at a time). A keeper that is gone is
+/// The daemon's end of the keeper's protocol: fixed-size messages over a SOCK_SEQPACKET unix
+/// socket, descriptors by SCM_RIGHTS. Thread-safe (one call at a time). A keeper that is gone is
 /// Error(kUnavailable) from every call.
 class KeeperClient {
  public:
@@ -42,8 +42,8 @@ class KeeperClient {
   [[nodiscard]] std::vector<std::int32_t> open_backings();
   /// The kernel has answered INIT: raise the read-ahead of the mount to `kilobytes`.
   void set_read_ahead(std::uint32_t kilobytes);
-  /// Asks the keeper to unmount and to end (the daemon ends by itself afterwards). `lazy` detaches a
-  /// mount that is busy; else Error(kBusy).
+  /// Asks the keeper to unmount and to end (the daemon ends by itself afterwards). `lazy` detaches
+  /// a mount that is busy; else Error(kBusy).
   enum class Detach { kNo, kLazy };
   void unmount(Detach detach);
   /// Becomes readable when the keeper is gone; for poll().

@@ -15,14 +15,14 @@
 
 namespace weightfs::keeper {
 
-/// What must survive the daemon for its successor to go on serving the same kernel session, in a memfd
-/// that the keeper holds and never looks into. The daemon maps it; every change is a store to memory, so
-/// a kill -9 at any instruction leaves it whole: records are written first and published by one atomic
-/// length, slots by one atomic store.
+/// What must survive the daemon for its successor to go on serving the same kernel session, in a
+/// memfd that the keeper holds and never looks into. The daemon maps it; every change is a store to
+/// memory, so a kill -9 at any instruction leaves it whole: records are written first and published
+/// by one atomic length, slots by one atomic store.
 ///
-/// Layout (native endianness; it never leaves the machine): a header page with magic, version and the
-/// saved FUSE_INIT; a table of backing slots; an append-only log of records. The file is sparse: only
-/// what is used takes memory.
+/// Layout (native endianness; it never leaves the machine): a header page with magic, version and
+/// the saved FUSE_INIT; a table of backing slots; an append-only log of records. The file is
+/// sparse: only what is used takes memory.
 ///
 /// Thread-safe. One process writes at a time (the keeper sees to that).
 class SessionMemory {
@@ -41,7 +41,8 @@ class SessionMemory {
   /// kPending: saved, but the daemon may have died before the kernel got the reply.
   enum class InitState : std::uint32_t { kNone, kPending, kDone };
   [[nodiscard]] InitState init_state() const;
-  /// The kernel's FUSE_INIT request as it came (header included), at most 1 KiB. State becomes kPending.
+  /// The kernel's FUSE_INIT request as it came (header included), at most 1 KiB. State becomes
+  /// kPending.
   void save_init(std::span<const std::byte> request);
   void mark_init_done();
   [[nodiscard]] std::vector<std::byte> saved_init() const;
@@ -50,8 +51,8 @@ class SessionMemory {
   void append(std::string_view record);
   [[nodiscard]] std::vector<std::string> records() const;
 
-  /// How the kernel has a node id open. The mode of a node id must not change while it is open, and all
-  /// its passthrough opens must use one backing id (the kernel answers EIO otherwise).
+  /// How the kernel has a node id open. The mode of a node id must not change while it is open, and
+  /// all its passthrough opens must use one backing id (the kernel answers EIO otherwise).
   struct Backing {
     std::uint64_t node_id = 0;
     std::int32_t backing_id = 0;  ///< > 0 passthrough; kCached where it is served by the daemon
@@ -59,7 +60,8 @@ class SessionMemory {
   };
   static constexpr std::int32_t kCached = -1;
   [[nodiscard]] std::optional<Backing> backing(std::uint64_t node_id) const;
-  /// Adds a slot with one open. The node id must not have one. Error(kNoSpace) when the table is full.
+  /// Adds a slot with one open. The node id must not have one. Error(kNoSpace) when the table is
+  /// full.
   void add_backing(std::uint64_t node_id, std::int32_t backing_id);
   /// Returns the opens after the change. Count an open before replying to it.
   std::uint32_t count_open(std::uint64_t node_id);

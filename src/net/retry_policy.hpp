@@ -17,10 +17,10 @@ struct RetryOptions {
   std::chrono::milliseconds max_retry_after{60'000};
 };
 
-/// How long to wait before try number `attempt` (1 is the first retry). Exponential with full jitter:
-/// uniform in [d/2, d] for d = first_delay * 2^(attempt-1), at most max_delay, so that the replicas of
-/// a node pool do not come back together. What the server asked for is a floor; the jitter goes above
-/// it. Pure.
+/// How long to wait before try number `attempt` (1 is the first retry). Exponential with full
+/// jitter: uniform in [d/2, d] for d = first_delay * 2^(attempt-1), at most max_delay, so that the
+/// replicas of a node pool do not come back together. What the server asked for is a floor; the
+/// jitter goes above it. Pure.
 [[nodiscard]] std::chrono::milliseconds retry_delay(
     const RetryOptions& options, unsigned attempt,
     std::optional<std::chrono::milliseconds> retry_after, std::mt19937_64& random);

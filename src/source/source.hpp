@@ -15,28 +15,29 @@
 
 namespace weightfs::source {
 
-/// Where the bytes of a range go, in order, as they arrive. Called on the thread that called read().
+/// Where the bytes of a range go, in order, as they arrive. Called on the thread that called
+/// read().
 class Sink {
  public:
   virtual ~Sink() = default;
-  /// `offset` is the position in the file; calls are contiguous. `data` is valid during the call only.
-  /// Throwing ends the read, and the exception comes out of it.
+  /// `offset` is the position in the file; calls are contiguous. `data` is valid during the call
+  /// only. Throwing ends the read, and the exception comes out of it.
   virtual void write(std::uint64_t offset, std::span<const std::byte> data) = 0;
 };
 
-/// One place where the truth lives. Bytes of two versions of an object are never mixed: every ranged
-/// answer is checked against what resolve() saw (status, range, length, validator), and a difference is
-/// Error(kChanged) before a byte of it reaches the sink.
+/// One place where the truth lives. Bytes of two versions of an object are never mixed: every
+/// ranged answer is checked against what resolve() saw (status, range, length, validator), and a
+/// difference is Error(kChanged) before a byte of it reaches the sink.
 ///
-/// Thread-safe: read() is called from many threads at once, each with a range of its own. Failures that
-/// may pass are TransientError; the caller retries, from where the sink stands. Calls end soon after
-/// `stop` is requested, with Error(kCancelled).
+/// Thread-safe: read() is called from many threads at once, each with a range of its own. Failures
+/// that may pass are TransientError; the caller retries, from where the sink stands. Calls end soon
+/// after `stop` is requested, with Error(kCancelled).
 class Source {
  public:
   virtual ~Source() = default;
 
-  /// What the reference means now. Asks the source each time. Error kNotFound, kPermission, kInvalid
-  /// (a bad listing), kTimedOut, TransientError.
+  /// What the reference means now. Asks the source each time. Error kNotFound, kPermission,
+  /// kInvalid (a bad listing), kTimedOut, TransientError.
   [[nodiscard]] virtual snapshot::Snapshot resolve(std::stop_token stop) = 0;
 
   /// Sends `range` of `file` (an element of a snapshot that this reference resolved to, today or
@@ -44,8 +45,9 @@ class Source {
   virtual void read(const snapshot::File& file, ByteRange range, Sink& sink,
                     std::stop_token stop) = 0;
 
-  /// The file itself, opened read-only and proven to be the version that was resolved, where it lies on
-  /// a filesystem of this machine: a reflink may then take the place of a fill. nullopt elsewhere.
+  /// The file itself, opened read-only and proven to be the version that was resolved, where it
+  /// lies on a filesystem of this machine: a reflink may then take the place of a fill. nullopt
+  /// elsewhere.
   [[nodiscard]] virtual std::optional<Fd> open_local(const snapshot::File& file) = 0;
 
   /// A short name for messages and metrics: the host, or the directory. Never contains a secret.

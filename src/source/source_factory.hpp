@@ -8,8 +8,8 @@
 
 namespace weightfs::source {
 
-/// Makes the Source for a reference. `http` must outlive it. Error(kUnsupported) for a scheme that this
-/// build does not have. Touches neither disk nor network.
+/// Makes the Source for a reference. `http` must outlive it. Error(kUnsupported) for a scheme that
+/// this build does not have. Touches neither disk nor network.
 [[nodiscard]] SourcePtr make_source(const snapshot::Reference& reference, net::HttpClient& http);
 
 }  // namespace weightfs::source

@@ -1,7 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the weightfs authors
 #pragma once
+
+#include "base/synchronized.hpp"
+#include "net/http_client.hpp"
 #include "source/source.hpp"
+
+#include <map>
+#include <string>
+
 namespace weightfs::source {
-class SourcePool { public: SourcePtr get(const std::string& reference); };
-}
+
+/// One shared Source per reference, so that what was learned about a server is known to every fill.
+/// Thread-safe. `http` must outlive it and its sources.
+class SourcePool {
+ public:
+  explicit SourcePool(net::HttpClient& http) : http_(http) {}
+
+  /// Made where it is not there yet; touches neither disk nor network. Error: kInvalid,
+  /// kUnsupported.
+  [[nodiscard]] SourcePtr get(const std::string& reference);
+
+ private:
+  net::HttpClient& http_;
+  Synchronized<std::map<std::string, SourcePtr>> sources_;  ///< by normalised reference
+};
+
+}  // namespace weightfs::source

@@ -36,8 +36,8 @@ inline constexpr std::uint64_t kPartSize = 8 << 20;
 /// *durable* after checkpoint() (fdatasync of the data, then the map): after another boot only durable
 /// blocks are believed. Format: FORMAT.md.
 ///
-/// One object per key at a time (the Fetcher's single flight). Thread-safe: distinct ranges may be
-/// written and read concurrently. Must not outlive its Store. Destruction keeps the files, so that the
+/// One object per key at a time. Thread-safe: distinct ranges may be written and read concurrently; what
+/// ends it is called once nobody else uses it. Must not outlive its Store. Destruction keeps the files, so that the
 /// next fill resumes; only discard(), quarantine() and commit() end them.
 class PartialBlob {
  public:
@@ -54,7 +54,8 @@ class PartialBlob {
 
   /// Throws Error: kNoSpace, kIo.
   void write(std::uint64_t offset, std::span<const std::byte> data);
-  /// Marks the blocks that lie entirely within `range` (the last block of the file may be short).
+  /// Marks the blocks that lie entirely within `range` (the last block of the file may be short). Error
+  /// kIo.
   void set_written(ByteRange range);
   /// Makes the data a reflink of `original`, a file of the same size on the same filesystem, at no cost
   /// in bytes (FICLONE). False where the filesystem cannot; nothing has changed then. Marks nothing as
@@ -63,12 +64,16 @@ class PartialBlob {
   /// Reads bytes that are known to be written.
   std::size_t read(std::uint64_t offset, std::span<std::byte> buffer) const;
   [[nodiscard]] const Fd& fd() const noexcept;
-  /// Makes what is written durable. Slow (a disk flush); never under a lock of the caller.
+  /// Makes what is written durable. Slow (a disk flush); never under a lock of the caller. Error kNoSpace,
+  /// kIo: the disk has lost data that it had taken, so blocks that were not durable before are no longer
+  /// written.
   void checkpoint();
 
   /// Publishes: fdatasync, `.parts`, rename to blobs/, directory fsync, index. The caller has hashed
-  /// every byte and `digest` is what it found; `midstates` holds one entry per whole part before the
-  /// end. If the blob exists already, this one is dropped. The object is used up afterwards.
+  /// every byte and `digest` is what it found; `midstates` holds one entry per part boundary before the
+  /// end, or nothing (then the blob can only be checked as a whole). If the blob exists already, this one
+  /// is dropped. The object is used up afterwards. After an Error (kNoSpace, kIo) nothing is published;
+  /// the object can be committed again or discarded.
   [[nodiscard]] Blob commit(const Digest& digest, std::span<const Midstate> midstates);
   /// Removes the files.
   void discard();

@@ -5,9 +5,9 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 
+#include <unistd.h>
 #include <sstream>
 #include <string_view>
-#include <unistd.h>
 
 namespace weightfs::vfs {
 

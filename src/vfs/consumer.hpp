@@ -2,20 +2,21 @@
 // Copyright the weightfs authors
 #pragma once
 
-#include <string>
 #include <sys/types.h>
+#include <string>
 
 namespace weightfs::vfs {
 
-/// Who uses a snapshot: the cgroup of the calling process (a pod, a unit), else its session. Processes
-/// of one pod, and the pod restarted under the same name, are the same consumer. A pid of 0 (a caller
-/// in a pid namespace that ours cannot see into) or of a process that is gone is "unknown".
+/// Who uses a snapshot: the cgroup of the calling process (a pod, a unit), else its session.
+/// Processes of one pod, and the pod restarted under the same name, are the same consumer. A pid of
+/// 0 (a caller in a pid namespace that ours cannot see into) or of a process that is gone is
+/// "unknown".
 ///
 /// Reads /proc; thread-safe.
 [[nodiscard]] std::string consumer_of(pid_t pid);
 
-/// The consumer in the text of /proc/PID/cgroup: the path of the unified hierarchy, else of the first
-/// named one that is not the root. Empty where all are the root. Pure.
+/// The consumer in the text of /proc/PID/cgroup: the path of the unified hierarchy, else of the
+/// first named one that is not the root. Empty where all are the root. Pure.
 [[nodiscard]] std::string consumer_from_cgroup(const std::string& text);
 
 }  // namespace weightfs::vfs

@@ -15,9 +15,9 @@
 
 namespace weightfs::vfs {
 
-/// Which names the kernel was told for which content, so that all of them can be invalidated when it
-/// completes or goes. Bounded: beyond the limit nothing is remembered, and those names are found out by
-/// their short lifetime or by the check at OPEN. Empty after a restart, for the same reason.
+/// Which names the kernel was told for which content, so that all of them can be invalidated when
+/// it completes or goes. Bounded: beyond the limit nothing is remembered, and those names are found
+/// out by their short lifetime or by the check at OPEN. Empty after a restart, for the same reason.
 ///
 /// Thread-safe. The Invalidator must outlive it.
 class Dentries {

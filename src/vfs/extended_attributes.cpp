@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the weightfs authors
-// The extended attributes of Filesystem: what a person or a script asks a path without the command line.
+// The extended attributes of Filesystem: what a person or a script asks a path without the command
+// line.
 
 #include "vfs/filesystem.hpp"
 
@@ -45,7 +46,8 @@ std::vector<std::string> Filesystem::attribute_names(NodeId node) {
 }
 
 std::optional<std::string> Filesystem::attribute(NodeId node, const std::string& name) {
-  if (!name.starts_with(kPrefix)) return std::nullopt;  // security.*, system.*: asked for constantly
+  if (!name.starts_with(kPrefix))
+    return std::nullopt;  // security.*, system.*: asked for constantly
   for (auto& [known, value] : all_attributes(node)) {
     if (known == name) return std::move(value);
   }

@@ -40,7 +40,8 @@ Filesystem::Filesystem(const Parts& parts)
       dentries_(parts.dentries),
       incarnations_(parts.incarnations),
       last_errors_(parts.last_errors),
-      places_(parts.catalog, parts.log) {}
+      places_(parts.catalog, parts.log) {
+}
 
 LookupResult Filesystem::lookup(NodeId parent, const std::string& name) {
   ledger_.lookup();
@@ -81,8 +82,7 @@ Ticket Filesystem::open(NodeId node, const std::string& consumer, OpenDone done)
   if (place.file() == nullptr) throw Error(Errc::kInvalid, "open of a directory");
   check_current(node, place);
   const fetch::Target wanted = target(place);
-  const Backing backing =
-      open_files_.acquire(node, [&] { return this->backing(node, wanted); });
+  const Backing backing = open_files_.acquire(node, [&] { return this->backing(node, wanted); });
 
   if (const auto* blob = std::get_if<store::Blob>(&backing)) {
     ledger_.open_complete(consumer, place.inode(), blob->size);
@@ -109,7 +109,9 @@ Ticket Filesystem::open(NodeId node, const std::string& consumer, OpenDone done)
   return {fill, id};
 }
 
-void Filesystem::release(NodeId node) { open_files_.release(node); }
+void Filesystem::release(NodeId node) {
+  open_files_.release(node);
+}
 
 Ticket Filesystem::read(NodeId node, std::uint64_t offset, std::uint64_t size,
                         fetch::ReadDone done) {
@@ -136,6 +138,12 @@ Ticket Filesystem::read(NodeId node, std::uint64_t offset, std::uint64_t size,
 FilesystemUsage Filesystem::usage() const {
   const store::StoreUsage usage = store_.usage();
   return {.capacity = usage.capacity, .free = usage.free, .files = usage.blobs};
+}
+
+std::optional<NodeId> Filesystem::node_of(std::string_view directory) {
+  const auto place = places_.walk(directory);
+  if (!place) return std::nullopt;
+  return entry(*place).node;
 }
 
 fetch::Target Filesystem::target(const Place& file) const {

@@ -31,7 +31,7 @@ namespace weightfs::vfs {
 enum class Passthrough { kActive, kInactive };
 
 struct LookupResult {
-  std::optional<Entry> entry;  ///< nullopt: there is no such name ...
+  std::optional<Entry> entry;           ///< nullopt: there is no such name ...
   Lifetime negative = Lifetime::kNone;  ///< ... and for how long the kernel may believe that
 };
 
@@ -58,16 +58,18 @@ struct FilesystemUsage {
   std::uint64_t files = 0;
 };
 
-/// The mount as plain calls: names, attributes, open and read, extended attributes. Knows no libfuse
-/// type and no file handle: everything goes by node id, so a successor can answer for its predecessor.
+/// The mount as plain calls: names, attributes, open and read, extended attributes. Knows no
+/// libfuse type and no file handle: everything goes by node id, so a successor can answer for its
+/// predecessor.
 ///
-/// Two nodes per file while passthrough is active: one for the file that is not complete, served from
-/// its fill, and its twin for the complete file. Lookup says which one is current; a node never changes
-/// its kind. An open of a complete node whose blob is gone is Error(kChanged): the kernel looks up again
-/// and finds the other.
+/// Two nodes per file while passthrough is active: one for the file that is not complete, served
+/// from its fill, and its twin for the complete file. Lookup says which one is current; a node
+/// never changes its kind. An open of a complete node whose blob is gone is Error(kChanged): the
+/// kernel looks up again and finds the other.
 ///
 /// Thread-safe. Calls touch the local disk at most; what needs the network is answered through a
-/// callback, at once or later on a fetch thread. Everything given to the constructor must outlive it.
+/// callback, at once or later on a fetch thread. Everything given to the constructor must outlive
+/// it.
 class Filesystem {
  public:
   struct Parts {
@@ -89,17 +91,17 @@ class Filesystem {
   [[nodiscard]] LookupResult lookup(NodeId parent, const std::string& name);
   [[nodiscard]] Entry attributes(NodeId node);
 
-  /// Entries of a directory from `position` on (0 is the first); the visitor gets each with the position
-  /// after it and returns false to stop. Error(kChanged) for a node that is gone.
-  using Visitor = std::function<bool(const std::string& name, const Entry& entry,
-                                     std::uint64_t next_position)>;
+  /// Entries of a directory from `position` on (0 is the first); the visitor gets each with the
+  /// position after it and returns false to stop. Error(kChanged) for a node that is gone.
+  using Visitor =
+      std::function<bool(const std::string& name, const Entry& entry, std::uint64_t next_position)>;
   void list(NodeId directory, std::uint64_t position, const Visitor& visitor);
   /// Whether the kernel may keep the listing.
   [[nodiscard]] Lifetime listing_lifetime(NodeId directory);
 
-  /// `done` is called exactly once. The open of a file that has nothing local yet waits for its first
-  /// bytes, so that a source that is out of reach fails the open and not a page fault later. On success
-  /// release() must follow some day.
+  /// `done` is called exactly once. The open of a file that has nothing local yet waits for its
+  /// first bytes, so that a source that is out of reach fails the open and not a page fault later.
+  /// On success release() must follow some day.
   Ticket open(NodeId node, const std::string& consumer, OpenDone done);
   void release(NodeId node);
   void adopt(NodeId node, std::uint32_t opens) { open_files_.adopt(node, opens); }
@@ -116,6 +118,8 @@ class Filesystem {
 
   /// For `why`: what a path of the mount leads to.
   [[nodiscard]] std::optional<Place> walk(std::string_view path) { return places_.walk(path); }
+  /// The node of a directory of names, for invalidations.
+  [[nodiscard]] std::optional<NodeId> node_of(std::string_view directory);
   /// What reads of this file use when it is not complete.
   [[nodiscard]] fetch::Target target(const Place& file) const;
 

@@ -14,9 +14,10 @@
 
 namespace weightfs::vfs {
 
-/// What the mount does about fills: a completed file gets its passthrough node and, where the listing
-/// had no digest, its snapshot learns it; one with wrong bytes gets a node that has no poisoned pages;
-/// a loader gets the rest of its snapshot. Thread-safe; everything given must outlive it.
+/// What the mount does about fills: a completed file gets its passthrough node and, where the
+/// listing had no digest, its snapshot learns it; one with wrong bytes gets a node that has no
+/// poisoned pages; a loader gets the rest of its snapshot. Thread-safe; everything given must
+/// outlive it.
 class FillReactions final : public fetch::FillObserver {
  public:
   FillReactions(catalog::Catalog& catalog, Dentries& dentries, Incarnations& incarnations,
@@ -27,7 +28,8 @@ class FillReactions final : public fetch::FillObserver {
         last_errors_(last_errors),
         log_(std::move(log)) {}
 
-  /// The Warmer is made from the Fetcher, which needs its observer first. nullptr detaches it again.
+  /// The Warmer is made from the Fetcher, which needs its observer first. nullptr detaches it
+  /// again.
   void attach(fetch::Warmer* warmer) noexcept { warmer_ = warmer; }
 
   void on_complete(const fetch::Target& target, const store::Blob& blob) override;

@@ -11,12 +11,12 @@
 
 namespace weightfs::vfs {
 
-/// How often the bytes of a content key turned out to be wrong in this session. Each time, the pages
-/// that the kernel may still hold are poisoned, so every file with that content gets node ids that were
-/// never used before.
+/// How often the bytes of a content key turned out to be wrong in this session. Each time, the
+/// pages that the kernel may still hold are poisoned, so every file with that content gets node ids
+/// that were never used before.
 ///
-/// A file whose digest is learned changes its content key in the middle of the session. Its incarnation
-/// is therefore the sum over both of its keys: it never goes down.
+/// A file whose digest is learned changes its content key in the middle of the session. Its
+/// incarnation is therefore the sum over both of its keys: it never goes down.
 ///
 /// Thread-safe. The SessionLog must outlive it.
 class Incarnations {

@@ -8,8 +8,8 @@
 
 namespace weightfs::vfs {
 
-/// Tells the kernel to forget. Only queues: the notification itself is sent from a thread of its own,
-/// because the kernel may hold locks that a request handler's answer would release (libfuse,
+/// Tells the kernel to forget. Only queues: the notification itself is sent from a thread of its
+/// own, because the kernel may hold locks that a request handler's answer would release (libfuse,
 /// doc/README.notifications). Thread-safe; never blocks; best effort, since what the kernel still
 /// believes is checked again at OPEN.
 class Invalidator {

@@ -12,8 +12,8 @@
 
 namespace weightfs::vfs {
 
-/// The sentence that ended the last fill of a content key, for `why` and `user.weightfs.error`. Cleared
-/// when a fill succeeds. Bounded; thread-safe.
+/// The sentence that ended the last fill of a content key, for `why` and `user.weightfs.error`.
+/// Cleared when a fill succeeds. Bounded; thread-safe.
 class LastErrors {
  public:
   static constexpr std::size_t kLimit = 4096;

@@ -6,8 +6,8 @@
 
 namespace weightfs::vfs {
 
-/// A node id of the FUSE protocol, computed instead of allocated: there is no inode table, FORGET needs
-/// no answer, and a restarted daemon understands every id that the kernel still holds.
+/// A node id of the FUSE protocol, computed instead of allocated: there is no inode table, FORGET
+/// needs no answer, and a restarted daemon understands every id that the kernel still holds.
 ///
 ///   bits 63..40  tree: which directory of the mount (see TreeTable)
 ///   bits 39..14  index: 0 is the tree's root, else the entry's position in the tree, from 1

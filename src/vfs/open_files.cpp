@@ -33,9 +33,13 @@ Backing OpenFiles::ensure(NodeId node, std::uint32_t more_opens, const Make& mak
   return backing;
 }
 
-Backing OpenFiles::acquire(NodeId node, const Make& make) { return ensure(node, 1, make); }
+Backing OpenFiles::acquire(NodeId node, const Make& make) {
+  return ensure(node, 1, make);
+}
 
-Backing OpenFiles::find(NodeId node, const Make& make) { return ensure(node, 0, make); }
+Backing OpenFiles::find(NodeId node, const Make& make) {
+  return ensure(node, 0, make);
+}
 
 void OpenFiles::adopt(NodeId node, std::uint32_t opens) {
   files_.with([&](Files& files) { files[node.value()].opens += opens; });

@@ -15,11 +15,12 @@
 
 namespace weightfs::vfs {
 
-/// What serves the reads of a node: the verified blob, or the fill that is on its way to become one.
+/// What serves the reads of a node: the verified blob, or the fill that is on its way to become
+/// one.
 using Backing = std::variant<store::Blob, fetch::FillPtr>;
 
-/// The nodes that the kernel has open and what serves each. Keyed by node, not by file handle, so that
-/// a daemon that took over a session can go on with handles that it never gave out.
+/// The nodes that the kernel has open and what serves each. Keyed by node, not by file handle, so
+/// that a daemon that took over a session can go on with handles that it never gave out.
 ///
 /// Thread-safe. What `make` functions do (disk, locks of lower layers) happens outside its lock.
 class OpenFiles {
@@ -28,8 +29,8 @@ class OpenFiles {
 
   /// Counts one more open; the first one makes the backing.
   Backing acquire(NodeId node, const Make& make);
-  /// For a read of a node whose open an earlier daemon answered: makes the backing without counting.
-  /// A fill that ended in an error that may pass is made anew.
+  /// For a read of a node whose open an earlier daemon answered: makes the backing without
+  /// counting. A fill that ended in an error that may pass is made anew.
   Backing find(NodeId node, const Make& make);
   /// Takes over an open count from an earlier daemon of this session.
   void adopt(NodeId node, std::uint32_t opens);

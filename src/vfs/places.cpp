@@ -39,7 +39,8 @@ std::uint64_t Place::inode() const {
   return tree.path.empty() ? 1 : inode_of("namespace " + tree.path);
 }
 
-Places::Places(const catalog::Catalog& catalog, SessionLog& log) : catalog_(catalog), trees_(log) {}
+Places::Places(const catalog::Catalog& catalog, SessionLog& log) : catalog_(catalog), trees_(log) {
+}
 
 Place Places::at(NodeId node) {
   const auto tree = trees_.find(node.tree());
@@ -60,7 +61,8 @@ Place Places::at(NodeId node) {
 
 std::optional<Place> Places::child(const Place& directory, const std::string& name) {
   switch (directory.tree.kind) {
-    case Kind::kNamespace: return child_of_namespace(directory, name);
+    case Kind::kNamespace:
+      return child_of_namespace(directory, name);
     case Kind::kSnapshots: {
       const auto id = Digest::parse(name);
       const auto snapshot = id && id->hex() == name ? catalog_.snapshot_by_id(*id) : nullptr;

@@ -21,8 +21,8 @@ namespace weightfs::vfs {
 /// What a node id stands for. A value that keeps its snapshot alive.
 struct Place {
   TreeTable::Tree tree;
-  std::uint32_t number = 0;  ///< of the tree
-  std::uint32_t index = 0;   ///< within it
+  std::uint32_t number = 0;        ///< of the tree
+  std::uint32_t index = 0;         ///< within it
   snapshot::SnapshotPtr snapshot;  ///< null where the tree is not a view of one
   SnapshotTreePtr layout;          ///< likewise
 

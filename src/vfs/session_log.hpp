@@ -8,8 +8,8 @@
 
 namespace weightfs::vfs {
 
-/// Records that outlive the daemon for as long as the kernel's session does, so that the next daemon
-/// understands the node ids that the kernel still holds. Append-only. Thread-safe.
+/// Records that outlive the daemon for as long as the kernel's session does, so that the next
+/// daemon understands the node ids that the kernel still holds. Append-only. Thread-safe.
 class SessionLog {
  public:
   virtual ~SessionLog() = default;

@@ -62,7 +62,8 @@ SnapshotTree::SnapshotTree(const snapshot::Snapshot& snapshot) {
       directories.emplace(path, index);
     }
   }
-  // "a-b" sorts before "a/x" among paths, so the children of a directory are in order by accident only.
+  // "a-b" sorts before "a/x" among paths, so the children of a directory are in order by accident
+  // only.
   for (Node& node : nodes_) {
     std::sort(node.children.begin(), node.children.end(),
               [&](std::uint32_t a, std::uint32_t b) { return nodes_[a].name < nodes_[b].name; });

@@ -14,16 +14,18 @@
 
 namespace weightfs::vfs {
 
-/// The directories of one snapshot, numbered. Index 0 is the root; every other directory and every file
-/// has its position among all paths, sorted bytewise, counted from 1: the same numbers come out on every
-/// node and after every restart, from nothing but the file list. Immutable, so thread-safe.
+/// The directories of one snapshot, numbered. Index 0 is the root; every other directory and every
+/// file has its position among all paths, sorted bytewise, counted from 1: the same numbers come
+/// out on every node and after every restart, from nothing but the file list. Immutable, so
+/// thread-safe.
 class SnapshotTree {
  public:
   struct Node {
-    std::string name;              ///< the last component
+    std::string name;  ///< the last component
     std::uint32_t parent = 0;
-    std::int64_t mtime = 0;        ///< of a directory: the newest file below it
-    std::optional<std::uint32_t> file;  ///< index into the snapshot's files; nullopt for a directory
+    std::int64_t mtime = 0;  ///< of a directory: the newest file below it
+    std::optional<std::uint32_t>
+        file;  ///< index into the snapshot's files; nullopt for a directory
     std::vector<std::uint32_t> children;  ///< sorted by name
   };
 

@@ -15,9 +15,9 @@
 
 namespace weightfs::vfs {
 
-/// Numbers the directories of the mount that node ids begin with. A snapshot shown in two places is two
-/// trees: the kernel allows a directory one name only. Numbers are given out once per session, written to
-/// the SessionLog before anybody sees them, and never reused.
+/// Numbers the directories of the mount that node ids begin with. A snapshot shown in two places is
+/// two trees: the kernel allows a directory one name only. Numbers are given out once per session,
+/// written to the SessionLog before anybody sees them, and never reused.
 ///
 /// Thread-safe. The SessionLog must outlive it.
 class TreeTable {

@@ -158,7 +158,7 @@ def test_a_redirect_to_a_file_is_refused(start):
 
 def test_a_downgrade_from_https_to_http_is_refused(weightfs, source, certificates):
     with hostile.HostileOrigin(models.served("m", {FILE: CONTENT}), tls=certificates) as secure:
-        mounted = weightfs({NAME: secure.url("m/")}, config=IMPATIENT | {"ca_file": str(certificates.ca)})
+        mounted = weightfs({NAME: secure.url("m/")}, config=IMPATIENT | {"ca_bundle": str(certificates.ca)})
         path = mounted.mount / NAME / FILE
         secure.faults[PATH] = [hostile.redirect(source.url(PATH))]
         assert error_of(whole, path) in TROUBLE

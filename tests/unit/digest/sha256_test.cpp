@@ -14,7 +14,9 @@ using weightfs::Sha256;
 
 namespace {
 
-std::span<const std::byte> bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+std::span<const std::byte> bytes(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
 
 std::string random_text(std::size_t size) {
   std::mt19937_64 random(7);
@@ -28,8 +30,7 @@ std::string random_text(std::size_t size) {
 TEST_CASE("sha256 gives the digests of FIPS 180-4") {
   CHECK(Digest::of("abc").hex() ==
         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  CHECK(Digest::of("").hex() ==
-        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  CHECK(Digest::of("").hex() == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
 TEST_CASE("a hasher goes on after its digest was taken") {
@@ -73,7 +74,8 @@ TEST_CASE("a midstate inside a block is refused") {
 TEST_CASE("only 64 hexadecimal digits are a digest") {
   const Digest digest = Digest::of("abc");
   CHECK(Digest::parse(digest.hex()) == digest);
-  CHECK(Digest::parse("BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD") == digest);
+  CHECK(Digest::parse("BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD") ==
+        digest);
   CHECK_FALSE(Digest::parse(""));
   CHECK_FALSE(Digest::parse(digest.hex() + "0"));
   CHECK_FALSE(Digest::parse(std::string(63, 'a') + "g"));

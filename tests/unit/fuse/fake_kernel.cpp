@@ -2,12 +2,12 @@
 // Copyright the weightfs authors
 #include "fake_kernel.hpp"
 
-#include <cerrno>
-#include <chrono>
 #include <poll.h>
-#include <stdexcept>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <cerrno>
+#include <chrono>
+#include <stdexcept>
 #include <utility>
 
 namespace weightfs::fuse::test {

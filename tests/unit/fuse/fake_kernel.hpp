@@ -33,9 +33,9 @@ struct Reply {
   }
 };
 
-/// Plays the kernel on one end of a SOCK_SEQPACKET pair, so that the FUSE protocol can be tested without
-/// a mount and without privileges. The other end goes to fuse::Session. Confined to one thread. Every
-/// wait has a deadline; one that is missed throws.
+/// Plays the kernel on one end of a SOCK_SEQPACKET pair, so that the FUSE protocol can be tested
+/// without a mount and without privileges. The other end goes to fuse::Session. Confined to one
+/// thread. Every wait has a deadline; one that is missed throws.
 class FakeKernel {
  public:
   FakeKernel();
@@ -58,7 +58,8 @@ class FakeKernel {
   Reply walk(const std::string& path);
 
   /// Sends only; returns the unique number to wait for.
-  std::uint64_t send(std::uint32_t opcode, std::uint64_t node, std::span<const std::byte> body = {});
+  std::uint64_t send(std::uint32_t opcode, std::uint64_t node,
+                     std::span<const std::byte> body = {});
   /// Sends a request of an earlier send() again, as after FUSE_NOTIFY_RESEND.
   void resend(std::uint64_t unique);
   void interrupt(std::uint64_t unique);
@@ -66,7 +67,8 @@ class FakeKernel {
   /// Whether an answer arrives within `milliseconds`.
   bool answered(std::uint64_t unique, int milliseconds);
 
-  /// Codes of the notifications that came so far (FUSE_NOTIFY_*), in order; waits for `count` of them.
+  /// Codes of the notifications that came so far (FUSE_NOTIFY_*), in order; waits for `count` of
+  /// them.
   std::vector<std::int32_t> notifications(std::size_t count);
   std::uint32_t pid = 1;  ///< sent as the caller
 

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "weightfs/values.hpp"
+
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weightfs::api {
+
+/// Every failure of a Client. `code` is the API's word for it ("not_found", "busy", "permission",
+/// ...), or kUnreachable where no daemon answers.
+class ClientError : public std::runtime_error {
+ public:
+  static constexpr const char* kUnreachable = "unreachable";
+
+  ClientError(std::string code, const std::string& message)
+      : std::runtime_error(message), code_(std::move(code)) {}
+  [[nodiscard]] const std::string& code() const noexcept { return code_; }
+
+ private:
+  std::string code_;
+};
+
+struct ClientOptions {
+  std::string socket = "/run/weightfs/control.sock";
+};
+
+/// Talks to the daemon of this machine over its control socket. Blocking; each call is one request,
+/// and the long ones (add, update, verify) ask again until the daemon is done; giving up on one
+/// does not stop it there. Thread-safe. Throws ClientError.
+class Client {
+ public:
+  using OnProgress = std::function<void(const JobProgress&)>;
+
+  explicit Client(ClientOptions options = {});
+  Client(Client&&) noexcept;
+  Client& operator=(Client&&) noexcept;
+  ~Client();
+
+  [[nodiscard]] Status status();
+  [[nodiscard]] std::vector<FillStatus> fills();
+  [[nodiscard]] std::vector<Model> models();
+  [[nodiscard]] ModelDetail model(const std::string& name);
+  [[nodiscard]] Progress progress(const std::string& name);
+  /// `path` is absolute and below the mount point, or relative to it.
+  [[nodiscard]] Why why(const std::string& path);
+
+  Model add(const AddRequest& request, const OnProgress& on_progress = {});
+  /// `cold` flips the name before the new revision is fetched.
+  UpdateResult update(const std::string& name, bool cold = false,
+                      const OnProgress& on_progress = {});
+  /// All of the store where `name` is empty.
+  VerifyResult verify(const std::string& name = {}, const OnProgress& on_progress = {});
+  /// Returns at once; see progress().
+  Progress warm(const std::string& name);
+  Model pin(const std::string& name, const PinRequest& request = {});
+  Model unpin(const std::string& name);
+  Freed evict(const std::string& name, bool dry_run = false);
+  Freed remove(const std::string& name, bool dry_run = false);
+  void unmount(const UnmountRequest& request = {});
+
+ private:
+  class Connection;
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace weightfs::api

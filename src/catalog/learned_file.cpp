@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "catalog/learned_file.hpp"
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <cerrno>
+#include <charconv>
+#include <sstream>
+#include <string>
+
+namespace weightfs::catalog {
+
+namespace {
+
+constexpr std::uint64_t kMaxBytes = 1ULL << 30;
+
+}  // namespace
+
+void append_learned(const std::filesystem::path& file, const LearnedDigest& learned) {
+  const Fd fd = open_file(file, O_WRONLY | O_CREAT | O_APPEND, 0644);
+  const std::string line = std::to_string(learned.file_index) + " " + learned.sha256.hex() + "\n";
+  // One write, so that a killed process leaves a whole line or none.
+  if (::write(fd.value(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
+    throw_errno(errno, "append to " + file.string());
+  }
+}
+
+std::vector<LearnedDigest> read_learned(const std::filesystem::path& file) {
+  std::vector<LearnedDigest> all;
+  if (!std::filesystem::exists(file)) return all;
+  std::istringstream lines(read_file(file, kMaxBytes));
+  for (std::string line; std::getline(lines, line);) {
+    LearnedDigest learned;
+    const auto [end, error] =
+        std::from_chars(line.data(), line.data() + line.size(), learned.file_index);
+    if (error != std::errc() || *end != ' ') continue;
+    const auto digest = Digest::parse(std::string_view(end + 1, line.data() + line.size()));
+    if (!digest) continue;
+    learned.sha256 = *digest;
+    all.push_back(learned);
+  }
+  return all;
+}
+
+}  // namespace weightfs::catalog

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "digest/digest.hpp"
+
+#include <cstddef>
+#include <filesystem>
+#include <vector>
+
+namespace weightfs::catalog {
+
+/// A digest that a listing did not have. The index is into the snapshot's files.
+struct LearnedDigest {
+  std::size_t file_index = 0;
+  Digest sha256;
+};
+
+/// `snapshots/<key>.learned` (FORMAT.md): one line per digest. Not synced: what a power cut takes
+/// is learned again with the next fill of that file. Throws Error(kNoSpace, kIo).
+void append_learned(const std::filesystem::path& file, const LearnedDigest& learned);
+
+/// An absent file is empty; a torn or foreign line is passed over.
+[[nodiscard]] std::vector<LearnedDigest> read_learned(const std::filesystem::path& file);
+
+}  // namespace weightfs::catalog

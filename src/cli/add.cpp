@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "cli/commands.hpp"
+
+#include "base/quantity.hpp"
+#include "cli/input_check.hpp"
+#include "cli/printable.hpp"
+#include "cli/progress_line.hpp"
+#include "control/json_codec.hpp"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+namespace weightfs::cli {
+
+namespace {
+
+class AddCommand final : public Command {
+ public:
+  void declare(CLI::App& app) override {
+    app.add_option("NAME", request_.name, "Where it stands below the mount point, as org/name.")
+        ->required();
+    app.add_option("SOURCE", request_.source,
+                   "Where the truth is: file:///DIR, https://HOST/DIR/, https://HOST/FILE.")
+        ->required();
+  }
+
+  ExitCode run(Context& context) override {
+    check_name_argument(request_.name);
+    check_source_argument(request_.source);
+    const api::Model model = add(context);
+    if (context.json()) {
+      context.print_json(control::to_json(model));
+    } else {
+      context.streams().out << fmt::format("{}: {} files, {}, revision {}\n", printable(model.name),
+                                           model.file_count, readable_size(model.bytes),
+                                           printable(model.revision));
+    }
+    return ExitCode::kDone;
+  }
+
+ private:
+  api::Model add(Context& context) const {
+    ProgressLine line(context.streams());
+    return context.client().add(request_, [&](const api::JobProgress& progress) {
+      line.update(std::chrono::steady_clock::now(), progress.stage, progress.bytes, progress.total);
+    });
+  }
+
+  api::AddRequest request_;
+};
+
+}  // namespace
+
+CommandEntry add_command() {
+  return {
+      .name = "add",
+      .summary = "Add a model: a name for what a source has",
+      .text =
+          "Asks the source what it has now and records that under NAME. Nothing but small metadata "
+          "is "
+          "fetched: files come when they are read, or with 'weightfs warm NAME'. A source that is "
+          "out "
+          "of reach, or whose shard index names a file that is not there, is not recorded.\n\n"
+          "A directory behind http(s) is described by a weightfs.json beside its files ('weightfs "
+          "manifest' writes it) or by a SHA256SUMS.",
+      .make = [] { return std::unique_ptr<Command>(std::make_unique<AddCommand>()); },
+  };
+}
+
+}  // namespace weightfs::cli

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "cli/commands.hpp"
+
+#include "cli/input_check.hpp"
+#include "cli/setting_flags.hpp"
+#include "cli/table.hpp"
+#include "control/json_codec.hpp"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+namespace weightfs::cli {
+
+namespace {
+
+class ConfigCheckCommand final : public Command {
+ public:
+  void declare(CLI::App& app) override { flags_.declare(app); }
+
+  ExitCode run(Context& context) override {
+    const LoadedSettings loaded = flags_.load(context);
+    for (const ModelSetting& model : loaded.settings.models) check(model);
+    if (context.json()) {
+      context.print_json(to_json(loaded));
+    } else {
+      print(context.streams(), loaded);
+    }
+    return ExitCode::kDone;
+  }
+
+ private:
+  static void check(const ModelSetting& model) {
+    try {
+      check_name_argument(model.name);
+      check_source_argument(model.source);
+    } catch (const UsageError& error) {
+      throw UsageError(fmt::format("{}: model {}: {}", model.origin, model.name, error.what()));
+    }
+  }
+
+  static control::Json to_json(const LoadedSettings& loaded) {
+    control::Json json;
+    json["settings"] = control::Json::array();
+    for (const EffectiveSetting& setting : loaded.effective) {
+      json["settings"].push_back(
+          {{"name", setting.name}, {"value", setting.value}, {"origin", setting.origin}});
+    }
+    json["models"] = control::Json::array();
+    for (const ModelSetting& model : loaded.settings.models) {
+      json["models"].push_back(
+          {{"name", model.name}, {"source", model.source}, {"origin", model.origin}});
+    }
+    return json;
+  }
+
+  static void print(Streams& streams, const LoadedSettings& loaded) {
+    Table table({{"SETTING"}, {"VALUE"}, {"FROM"}});
+    for (const EffectiveSetting& setting : loaded.effective) {
+      table.add({setting.name, setting.value, setting.origin});
+    }
+    for (const ModelSetting& model : loaded.settings.models) {
+      table.add({"model " + model.name, model.source, model.origin});
+    }
+    table.print(streams);
+  }
+
+  SettingFlags flags_;
+};
+
+}  // namespace
+
+CommandEntry config_check_command() {
+  return {
+      .name = "config check",
+      .summary = "Print the effective configuration and where each value is from",
+      .text =
+          "Puts flags, environment, configuration file and defaults together as the daemon would, "
+          "and "
+          "prints every setting with its origin. A mistake in any of them is named with its place, "
+          "and "
+          "the exit status is 2. Needs no daemon and changes nothing.",
+      .make = [] { return std::unique_ptr<Command>(std::make_unique<ConfigCheckCommand>()); },
+  };
+}
+
+}  // namespace weightfs::cli

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "cli/commands.hpp"
+
+#include "cli/daemon_directories.hpp"
+#include "cli/drop_privileges.hpp"
+#include "cli/node.hpp"
+#include "cli/setting_flags.hpp"
+#include "cli/stop_signals.hpp"
+#include "keeper/exit_status.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <unistd.h>
+
+namespace weightfs::cli {
+
+namespace {
+
+// What a restart cannot mend: the keeper gives up at once.
+bool needs_a_person(Errc code) {
+  switch (code) {
+    case Errc::kInvalid:
+    case Errc::kUnsupported:
+    case Errc::kPermission:
+    case Errc::kBusy:
+    case Errc::kCorrupt:
+    case Errc::kNoSpace:
+    case Errc::kIo:
+      return true;
+    case Errc::kNotFound:
+    case Errc::kTimedOut:
+    case Errc::kUnavailable:
+    case Errc::kChanged:
+    case Errc::kNotReady:
+    case Errc::kCancelled:
+    case Errc::kInternal:
+      return false;
+  }
+  return false;
+}
+
+class DaemonCommand final : public Command {
+ public:
+  void declare(CLI::App& app) override {
+    auto* keeper = app.add_option_group("keeper", "Where the keeper is; one of:");
+    keeper->add_option("--keeper", keeper_socket_, "The socket that weightfs keeper listens on.")
+        ->type_name("PATH");
+    keeper->add_option("--keeper-fd", keeper_fd_, "An inherited socket.")->type_name("NUMBER");
+    keeper->require_option(1);
+    flags_.declare(app);
+  }
+
+  ExitCode run(Context& context) override {
+    const Settings settings = flags_.load(context).settings;
+    const Log log = Log::to_stderr(settings.log_level);
+    const Fd stop = block_stop_signals();
+    keeper::KeeperClient keeper = keeper_socket_.empty()
+                                      ? keeper::KeeperClient(Fd(keeper_fd_))
+                                      : keeper::KeeperClient::connect(keeper_socket_);
+    if (::geteuid() == 0) {
+      const ProcessUser user = find_user(settings.user);
+      prepare_directories(settings, user);
+      drop_privileges(user);
+    }
+    try {
+      Node node(settings, std::move(keeper), log);
+      node.run(stop.value());
+    } catch (const Error& error) {
+      context.streams().err << "weightfs daemon: " << error.what() << std::endl;
+      // Not an ExitCode: this one speaks to the keeper.
+      if (needs_a_person(error.code())) ::_exit(keeper::kDaemonFatal);
+      return ExitCode::kFailed;
+    }
+    return ExitCode::kDone;
+  }
+
+ private:
+  std::string keeper_socket_;
+  int keeper_fd_ = -1;
+  SettingFlags flags_;
+};
+
+}  // namespace
+
+CommandEntry daemon_command() {
+  return {
+      .name = "daemon",
+      .summary = "Serve the mount that a keeper holds",
+      .text =
+          "The unprivileged half of weightfs mount alone, for units and containers. Started as "
+          "root it "
+          "makes and gives away its directories, then becomes --user and drops every capability. A "
+          "daemon that takes the place of another goes on with what that one had open.",
+      .make = [] { return std::unique_ptr<Command>(std::make_unique<DaemonCommand>()); },
+  };
+}
+
+}  // namespace weightfs::cli

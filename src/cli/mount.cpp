@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "cli/commands.hpp"
+
+#include "base/file.hpp"
+#include "cli/daemon_directories.hpp"
+#include "cli/detach.hpp"
+#include "cli/setting_flags.hpp"
+#include "cli/stop_signals.hpp"
+#include "keeper/keeper.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <unistd.h>
+
+namespace weightfs::cli {
+
+namespace {
+
+class MountCommand final : public Command {
+ public:
+  void declare(CLI::App& app) override {
+    app.add_option("MOUNTPOINT", mountpoint_, "An existing directory.")->required();
+    app.add_flag("--detach", detach_,
+                 "Return once the mount is ready, and go on in the background.");
+    flags_.declare(app);
+  }
+
+  ExitCode run(Context& context) override {
+    const Settings settings = flags_.load(context).settings;
+    if (::geteuid() != 0) {
+      throw Error(Errc::kPermission,
+                  "mounting needs root; the daemon itself runs without privilege");
+    }
+    const ProcessUser user = find_user(settings.user);
+    prepare_directories(settings, user);
+    if (detach_ && !continue_detached(context, settings)) return detached_;
+
+    const Fd stop = block_stop_signals();
+    keeper::Keeper keeper({.mountpoint = std::filesystem::absolute(mountpoint_),
+                           .socket = {},
+                           .daemon_uid = user.uid,
+                           .daemon_gid = user.gid,
+                           .source_name = "weightfs",
+                           .daemon_command = daemon_command(context)},
+                          Log::to_stderr(settings.log_level));
+    return keeper.run(stop.value()) == 0 ? ExitCode::kDone : ExitCode::kFailed;
+  }
+
+ private:
+  // True in the process that serves; in the parent, detached_ is how that came up.
+  bool continue_detached(Context& context, const Settings& settings) {
+    const std::filesystem::path log = settings.state / "weightfs.log";
+    switch (detach({.log_file = log, .is_ready = [&] { return answers(context); }})) {
+      case Detached::kChild:
+        return true;
+      case Detached::kReady:
+        detached_ = ExitCode::kDone;
+        return false;
+      case Detached::kFailed:
+        break;
+    }
+    context.streams().err << "weightfs: the mount did not become ready; " << log.string()
+                          << " says why\n";
+    detached_ = ExitCode::kFailed;
+    return false;
+  }
+
+  static bool answers(const Context& context) {
+    try {
+      static_cast<void>(context.client().status());
+      return true;
+    } catch (const std::exception&) {
+      return false;
+    }
+  }
+
+  // The daemon reads the same environment and configuration, and gets the same flags. Through
+  // /proc/self/exe, it can run a program whose folder its user may not enter.
+  [[nodiscard]] std::vector<std::string> daemon_command(const Context& context) const {
+    std::vector<std::string> command = {"/proc/self/exe", "daemon",   "--keeper-fd",
+                                        "{keeper-fd}",    "--socket", context.socket()};
+    for (std::string& argument : flags_.arguments(context)) command.push_back(std::move(argument));
+    return command;
+  }
+
+  std::string mountpoint_;
+  bool detach_ = false;
+  ExitCode detached_ = ExitCode::kFailed;
+  SettingFlags flags_;
+};
+
+}  // namespace
+
+CommandEntry mount_command() {
+  return {
+      .name = "mount",
+      .summary = "Mount the models and serve them",
+      .text =
+          "Starts the keeper in this process, which mounts and supervises, and the daemon below "
+          "it, "
+          "which runs as --user without any privilege and does everything else. Runs in the "
+          "foreground until SIGTERM, SIGINT or weightfs unmount; with --detach it returns once the "
+          "mount is ready and logs to weightfs.log in the state directory.\n\n"
+          "The store is a cache and can be wiped at any time; the state holds the catalog. Both "
+          "are "
+          "made where they are missing and given to the daemon's user; a directory that holds "
+          "anything else is refused. A mount that a dead keeper left behind is replaced.",
+      .make = [] { return std::unique_ptr<Command>(std::make_unique<MountCommand>()); },
+  };
+}
+
+}  // namespace weightfs::cli

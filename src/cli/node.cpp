@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "cli/node.hpp"
+
+#include "base/file.hpp"
+#include "base/thread.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <utility>
+
+namespace weightfs::cli {
+
+namespace {
+
+constexpr unsigned kFilesAtOnce = 4;  // of a snapshot that is warmed, side by side
+constexpr unsigned kSocketMode = 0660;
+constexpr std::chrono::seconds kModelRetry{10};
+
+// Returns early when the stop is requested.
+void pause(const std::stop_token& stop, std::chrono::seconds duration) {
+  std::mutex mutex;
+  std::condition_variable_any never;
+  std::unique_lock lock(mutex);
+  never.wait_for(lock, stop, duration, [] { return false; });
+}
+
+std::string boot_id() {
+  std::string id = read_file("/proc/sys/kernel/random/boot_id", 256);
+  while (!id.empty() && id.back() == '\n') id.pop_back();
+  return id;
+}
+
+net::HttpClientOptions http_options(const Settings& settings) {
+  net::HttpClientOptions options;
+  options.stall_timeout = settings.stall_timeout;
+  options.ca_bundle = settings.ca_bundle.string();
+  return options;
+}
+
+fetch::FetcherOptions fetcher_options(const Settings& settings) {
+  fetch::FetcherOptions options;
+  options.connections = settings.connections;
+  options.connections_per_blob = settings.connections_per_blob;
+  options.part_size = settings.part_size;
+  options.deadline = settings.deadline;
+  options.verify = settings.verify;
+  options.hash_threads = settings.hash_threads;
+  const bool stores = settings.mode == Mode::kProd && settings.admission != Admission::kNever;
+  options.keep = stores ? fetch::Keep::kStore : fetch::Keep::kMemoryOnly;
+  return options;
+}
+
+}  // namespace
+
+Node::Node(const Settings& settings, keeper::KeeperClient keeper, Log log)
+    : settings_(settings),
+      log_(log.named("daemon")),
+      keeper_(std::move(keeper)),
+      session_handle_(keeper_.hello()),
+      memory_(session_handle_.memory),
+      store_(store::Store::open({.directory = settings.store,
+                                 .allow_network_store = settings.allow_network_store,
+                                 .boot_id = boot_id()},
+                                clock_, log.named("store"))),
+      catalog_(settings.state, clock_, log.named("catalog")),
+      http_(http_options(settings)),
+      sources_(http_),
+      records_(memory_),
+      dentries_(notifier_),
+      incarnations_(records_),
+      reactions_(catalog_, dentries_, incarnations_, last_errors_, log.named("fill")),
+      fetcher_(std::make_unique<fetch::Fetcher>(*store_, clock_, reactions_,
+                                                fetcher_options(settings), log)),
+      warmer_(std::make_unique<fetch::Warmer>(*fetcher_, *store_, kFilesAtOnce, log)),
+      filesystem_({.catalog = catalog_,
+                   .store = *store_,
+                   .fetcher = *fetcher_,
+                   .sources = sources_,
+                   .dentries = dentries_,
+                   .incarnations = incarnations_,
+                   .last_errors = last_errors_,
+                   .log = records_}),
+      backings_(keeper_),
+      modes_(backings_, memory_, log.named("passthrough")),
+      session_(std::move(session_handle_.fuse), filesystem_, modes_, memory_, notifier_,
+               {.threads = settings.fuse_threads,
+                .passthrough = settings.passthrough,
+                .on_ready = [this] { on_ready(); }},
+               log.named("fuse")) {
+  reactions_.attach(warmer_.get());
+  close_lost_backings();
+  session_.start();
+  service_ = std::make_unique<control::Service>(control::Service::Parts{
+      .catalog = catalog_,
+      .store = *store_,
+      .fetcher = *fetcher_,
+      .warmer = *warmer_,
+      .sources = sources_,
+      .mount = *this,
+  });
+  router_ = std::make_unique<control::Router>(*service_, log.named("control"));
+  model_adder_ = start_thread("models", [this](std::stop_token stop) { add_models(stop); });
+  server_ = std::make_unique<control::Server>(control::ListenSocket(settings.socket, kSocketMode),
+                                              *router_, control::ServerOptions{}, log);
+}
+
+Node::~Node() {
+  session_.stop();
+  server_.reset();
+  model_adder_ = {};
+  router_.reset();
+  service_.reset();
+  reactions_.attach(nullptr);
+  warmer_.reset();
+  fetcher_.reset();
+}
+
+// Ids that a dead daemon registered but did not live to write down would pin their blobs for good.
+void Node::close_lost_backings() {
+  std::set<std::int32_t> known;
+  for (const auto& open : memory_.backings()) known.insert(open.backing_id);
+  for (const std::int32_t id : keeper_.open_backings()) {
+    if (!known.contains(id)) keeper_.close_backing(id);
+  }
+}
+
+void Node::on_ready() {
+  constexpr std::uint64_t kKibi = 1024;
+  try {
+    keeper_.set_read_ahead(static_cast<std::uint32_t>(settings_.read_ahead / kKibi));
+  } catch (const Error& error) {
+    log_.warning("read-ahead stays at the kernel's default: {}", error.what());
+  }
+  modes_.probe(open_file(settings_.store / "VERSION", O_RDONLY));
+  const fuse::PassthroughStatus status = modes_.status();
+  filesystem_.set_passthrough(status.active ? vfs::Passthrough::kActive
+                                            : vfs::Passthrough::kInactive);
+  log_.info("{} is served{}", session_handle_.mountpoint,
+            status.active ? "" : ", without passthrough: " + status.reason);
+}
+
+void Node::run(int stop_descriptor) {
+  const std::jthread watcher = start_thread("stop", [&](std::stop_token stop) {
+    std::array<pollfd, 2> waiting = {pollfd{stop_descriptor, POLLIN, 0},
+                                     pollfd{keeper_.descriptor(), POLLIN, 0}};
+    constexpr int kTick = 200;  // milliseconds until a stop that came from the session is seen
+    while (!stop.stop_requested()) {
+      if (::poll(waiting.data(), waiting.size(), kTick) > 0) break;
+    }
+    session_.end();
+  });
+  session_.wait();
+}
+
+void Node::name_changed(const std::string& name) {
+  const std::size_t slash = name.rfind('/');
+  const auto parent = filesystem_.node_of(slash == std::string::npos ? "" : name.substr(0, slash));
+  if (parent) notifier_.entry(*parent, slash == std::string::npos ? name : name.substr(slash + 1));
+}
+
+void Node::blob_gone(const Digest& digest) {
+  dentries_.invalidate(digest);
+}
+
+control::MountInfo Node::mount_info() {
+  const fuse::PassthroughStatus status = modes_.status();
+  return {.mountpoint = session_handle_.mountpoint,
+          .keeper_pid = session_handle_.keeper_pid,
+          .passthrough_active = status.active,
+          .passthrough_reason = status.reason};
+}
+
+std::optional<control::MountTarget> Node::locate(const std::string& path) {
+  const auto place = filesystem_.walk(path);
+  if (!place || place->file() == nullptr) return std::nullopt;
+  return control::MountTarget{place->snapshot, *place->node().file};
+}
+
+void Node::unmount(control::Unmount how) {
+  keeper_.unmount(how == control::Unmount::kLazy ? keeper::KeeperClient::Detach::kLazy
+                                                 : keeper::KeeperClient::Detach::kNo);
+}
+
+void Node::add_models(std::stop_token stop) {
+  std::vector<ModelSetting> missing = settings_.models;
+  while (!missing.empty() && !stop.stop_requested()) {
+    std::vector<ModelSetting> later;
+    for (const ModelSetting& model : missing) {
+      try {
+        if (catalog_.find(model.name)) continue;
+        service_->add({.name = model.name, .source = model.source}, {.stop = stop});
+        log_.info("added {} from {}", model.name, model.source);
+      } catch (const TransientError& error) {
+        log_.warning("{}: {}; trying again", model.name, error.what());
+        later.push_back(model);
+      } catch (const Error& error) {
+        log_.error("{} ({}): {}", model.name, model.origin, error.what());
+      }
+    }
+    missing = std::move(later);
+    if (!missing.empty()) pause(stop, kModelRetry);
+  }
+}
+
+}  // namespace weightfs::cli

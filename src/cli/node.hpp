@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "catalog/catalog.hpp"
+#include "cli/settings.hpp"
+#include "control/router.hpp"
+#include "control/server.hpp"
+#include "control/service.hpp"
+#include "fetch/fetcher.hpp"
+#include "fetch/warmer.hpp"
+#include "fuse/keeper_backings.hpp"
+#include "fuse/notifier.hpp"
+#include "fuse/open_modes.hpp"
+#include "fuse/session.hpp"
+#include "fuse/session_records.hpp"
+#include "keeper/keeper_client.hpp"
+#include "keeper/session_memory.hpp"
+#include "net/http_client.hpp"
+#include "source/source_pool.hpp"
+#include "store/store.hpp"
+#include "vfs/filesystem.hpp"
+#include "vfs/fill_reactions.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+namespace weightfs::cli {
+
+/// One daemon: every layer, made from the settings and wired together, lowest first. Has no logic
+/// of its own beyond that, the order of start and end, and the models that the settings name.
+///
+/// End: the FUSE session stops answering first, so that what is cancelled below it stays with the
+/// kernel for the next daemon; then the control server, the fills, and the rest.
+class Node final : public control::MountView {
+ public:
+  /// Error: what Store::open, Catalog and ListenSocket say of a configuration that cannot work.
+  Node(const Settings& settings, keeper::KeeperClient keeper, Log log);
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+  ~Node() override;
+
+  /// Serves until `stop_descriptor` is readable, the mount is gone, or the keeper is.
+  void run(int stop_descriptor);
+
+  // control::MountView
+  [[nodiscard]] vfs::Counters counters() override { return filesystem_.counters(); }
+  void name_changed(const std::string& name) override;
+  void blob_gone(const Digest& digest) override;
+  [[nodiscard]] control::MountInfo mount_info() override;
+  [[nodiscard]] std::optional<control::MountTarget> locate(const std::string& path) override;
+  [[nodiscard]] std::optional<std::string> last_error(const Digest& content_key) override {
+    return last_errors_.find(content_key);
+  }
+  void unmount(control::Unmount how) override;
+
+ private:
+  void close_lost_backings();
+  void on_ready();
+  void add_models(std::stop_token stop);
+
+  const Settings settings_;
+  const Log log_;
+  const SystemClock clock_;
+  keeper::KeeperClient keeper_;
+  keeper::Session session_handle_;
+  keeper::SessionMemory memory_;
+  std::unique_ptr<store::Store> store_;
+  catalog::Catalog catalog_;
+  net::HttpClient http_;
+  source::SourcePool sources_;
+  fuse::SessionRecords records_;
+  fuse::Notifier notifier_;
+  vfs::Dentries dentries_;
+  vfs::Incarnations incarnations_;
+  vfs::LastErrors last_errors_;
+  vfs::FillReactions reactions_;
+  std::unique_ptr<fetch::Fetcher> fetcher_;
+  std::unique_ptr<fetch::Warmer> warmer_;
+  vfs::Filesystem filesystem_;
+  fuse::KeeperBackings backings_;
+  fuse::OpenModes modes_;
+  fuse::Session session_;
+  std::unique_ptr<control::Service> service_;
+  std::unique_ptr<control::Router> router_;
+  std::unique_ptr<control::Server> server_;
+  std::jthread model_adder_;
+};
+
+}  // namespace weightfs::cli

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "cli/setting_flags.hpp"
+
+#include "base/error.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/setting_table.hpp"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+
+namespace weightfs::cli {
+
+namespace {
+
+constexpr std::string_view kPathValue = "PATH";
+
+std::string help_of(const Setting& setting) {
+  std::string help(setting.help);
+  if (setting.kind != SettingKind::kBoolean && !setting.default_text.empty()) {
+    help += fmt::format(" Default: {}.", setting.default_text);
+  }
+  return help;
+}
+
+}  // namespace
+
+void SettingFlags::declare(CLI::App& app) {
+  app.add_option("--model", models_, "A model to add at start; may be given again for more.")
+      ->type_name("NAME=SOURCE")
+      ->allow_extra_args(false);
+  for (const Setting& setting : setting_table()) {
+    if (setting.name == "socket") continue;
+    const std::string key(setting.name);
+    if (setting.kind == SettingKind::kBoolean) {
+      app.add_flag_callback(
+          flag(setting), [this, key, value = flag_value(setting)] { values_[key] = value; },
+          help_of(setting));
+      continue;
+    }
+    const bool path = setting.value_name == kPathValue;
+    const auto take = [this, key, path](const std::string& text) {
+      values_[key] = path && !text.empty() ? std::filesystem::absolute(text).string() : text;
+    };
+    app.add_option_function<std::string>(flag(setting), take, help_of(setting))
+        ->type_name(std::string(setting.value_name));
+  }
+}
+
+LoadedSettings SettingFlags::load(const Context& context) const {
+  SettingSources sources = context.setting_sources();
+  sources.flags.insert(values_.begin(), values_.end());
+  sources.model_flags = models_;
+  try {
+    return load_settings(sources);
+  } catch (const Error& error) {
+    throw UsageError(error.what());
+  }
+}
+
+std::vector<std::string> SettingFlags::arguments(const Context& context) const {
+  std::vector<std::string> arguments;
+  const auto add = [&](const std::string& name, const std::string& value) {
+    arguments.push_back(name);
+    arguments.push_back(value);
+  };
+  if (!context.config().empty()) {
+    add("--config", std::filesystem::absolute(context.config()).string());
+  }
+  for (const auto& [key, value] : values_) {
+    const Setting& setting = *find_setting(key);
+    if (setting.kind == SettingKind::kBoolean) {
+      arguments.push_back(flag(setting));
+    } else {
+      add(flag(setting), value);
+    }
+  }
+  for (const std::string& model : models_) add("--model", model);
+  return arguments;
+}
+
+}  // namespace weightfs::cli

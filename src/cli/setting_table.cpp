@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "cli/setting_table.hpp"
+
+#include "base/error.hpp"
+#include "base/quantity.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+namespace weightfs::cli {
+
+namespace {
+
+/// The words of an enum, in the order in which they are offered.
+template <class E, std::size_t N>
+using Words = std::array<std::pair<std::string_view, E>, N>;
+
+constexpr Words<Mode, 3> kModes{
+    {{"prod", Mode::kProd}, {"off", Mode::kOff}, {"shadow", Mode::kShadow}}};
+constexpr Words<Admission, 3> kAdmissions{{{"always", Admission::kAlways},
+                                           {"second-reference", Admission::kSecondReference},
+                                           {"never", Admission::kNever}}};
+constexpr Words<fetch::Verify, 2> kVerifications{
+    {{"stream", fetch::Verify::kStream}, {"strict", fetch::Verify::kStrict}}};
+constexpr Words<VerifyOpen, 3> kOpenChecks{
+    {{"boot", VerifyOpen::kBoot}, {"always", VerifyOpen::kAlways}, {"never", VerifyOpen::kNever}}};
+constexpr Words<LogLevel, 4> kLogLevels{{{"debug", LogLevel::kDebug},
+                                         {"info", LogLevel::kInfo},
+                                         {"warning", LogLevel::kWarning},
+                                         {"error", LogLevel::kError}}};
+constexpr Words<bool, 2> kBooleans{{{"true", true}, {"false", false}}};
+
+template <class E, std::size_t N>
+E word(const Words<E, N>& words, const std::string& text) {
+  std::string offered;
+  for (const auto& [name, value] : words) {
+    if (name == text) return value;
+    offered += fmt::format("{}{}", offered.empty() ? "" : ", ", name);
+  }
+  throw Error(Errc::kInvalid, fmt::format("'{}' is none of {}", text, offered));
+}
+
+template <class E, std::size_t N>
+std::string word_of(const Words<E, N>& words, E value) {
+  for (const auto& [name, candidate] : words) {
+    if (candidate == value) return std::string(name);
+  }
+  return "";
+}
+
+unsigned number(const std::string& text, unsigned least, unsigned most) {
+  unsigned value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end || value < least || value > most) {
+    throw Error(Errc::kInvalid,
+                fmt::format("'{}' is not a whole number from {} to {}", text, least, most));
+  }
+  return value;
+}
+
+std::uint64_t size(const std::string& text, std::uint64_t least, std::uint64_t most) {
+  const std::uint64_t bytes = parse_size(text);
+  if (bytes < least || bytes > most) {
+    throw Error(Errc::kInvalid, fmt::format("'{}' is not between {} and {}", text,
+                                            exact_size(least), exact_size(most)));
+  }
+  return bytes;
+}
+
+std::chrono::milliseconds duration(const std::string& text) {
+  using namespace std::chrono_literals;
+  const auto time = parse_duration(text);
+  if (time < 100ms || time > 24h) {
+    throw Error(Errc::kInvalid, fmt::format("'{}' is not between 100ms and 24h", text));
+  }
+  return time;
+}
+
+std::filesystem::path absolute_path(const std::string& text) {
+  const std::filesystem::path path(text);
+  if (!path.is_absolute()) {
+    throw Error(Errc::kInvalid, fmt::format("'{}' is not an absolute path", text));
+  }
+  // "/a/" names the same directory as "/a", and "<store>-state" must stand beside it.
+  auto normal = path.lexically_normal();
+  return normal.has_filename() ? normal : normal.parent_path();
+}
+
+constexpr auto kText = SettingKind::kText;
+constexpr auto kNumber = SettingKind::kNumber;
+constexpr auto kBoolean = SettingKind::kBoolean;
+constexpr std::uint64_t kKiB = 1ULL << 10;
+constexpr std::uint64_t kGiB = 1ULL << 30;
+
+// clang-format off
+constexpr std::array kTable{
+    Setting{"store", kText, "PATH", "/var/lib/weightfs/store",
+            "Directory of the content-addressed store, on a local filesystem; expendable.",
+            [](Settings& s, const std::string& t) { s.store = absolute_path(t); },
+            [](const Settings& s) { return s.store.string(); }},
+    Setting{"state", kText, "PATH", "",
+            "Directory of names, pins and snapshots, small and durable. Default: the store's path "
+            "followed by '-state'.",
+            [](Settings& s, const std::string& t) { if (!t.empty()) s.state = absolute_path(t); },
+            [](const Settings& s) { return s.state.string(); }},
+    Setting{"socket", kText, "PATH", "/run/weightfs/control.sock",
+            "Unix socket of the daemon's control API.",
+            [](Settings& s, const std::string& t) { s.socket = absolute_path(t); },
+            [](const Settings& s) { return s.socket.string(); }},
+    Setting{"user", kText, "NAME", "",
+            "User that the daemon runs as. Default: weightfs where there is such a user, else nobody.",
+            [](Settings& s, const std::string& t) { s.user = t; },
+            [](const Settings& s) { return s.user; }},
+    Setting{"mode", kText, "MODE", "prod",
+            "prod: the cache. off: neither read nor write the store. shadow: off, but report what the "
+            "cache would have done.",
+            [](Settings& s, const std::string& t) { s.mode = word(kModes, t); },
+            [](const Settings& s) { return word_of(kModes, s.mode); }},
+    Setting{"admission", kText, "POLICY", "always",
+            "What is kept of what was fetched: always, second-reference (by the second consumer) or "
+            "never.",
+            [](Settings& s, const std::string& t) { s.admission = word(kAdmissions, t); },
+            [](const Settings& s) { return word_of(kAdmissions, s.admission); }},
+    Setting{"verify", kText, "WHEN", "stream",
+            "stream: readers get bytes as they arrive, and the file is kept only if its digest "
+            "matches. strict: readers wait until the whole file is verified.",
+            [](Settings& s, const std::string& t) { s.verify = word(kVerifications, t); },
+            [](const Settings& s) { return word_of(kVerifications, s.verify); }},
+    Setting{"verify_open", kText, "WHEN", "boot",
+            "When the parts of a kept file are checked before it is served: boot (once per boot), "
+            "always or never.",
+            [](Settings& s, const std::string& t) { s.verify_open = word(kOpenChecks, t); },
+            [](const Settings& s) { return word_of(kOpenChecks, s.verify_open); }},
+    Setting{"passthrough", kBoolean, "", "true",
+            "Do not let the kernel read complete files by itself; serve every read from the daemon.",
+            [](Settings& s, const std::string& t) { s.passthrough = word(kBooleans, t); },
+            [](const Settings& s) { return word_of(kBooleans, s.passthrough); }},
+    Setting{"connections", kNumber, "N", "64",
+            "Ranged requests at once, in all.",
+            [](Settings& s, const std::string& t) { s.connections = number(t, 1, 4096); },
+            [](const Settings& s) { return fmt::format("{}", s.connections); }},
+    Setting{"connections_per_blob", kNumber, "N", "16",
+            "Ranged requests at once for one file.",
+            [](Settings& s, const std::string& t) { s.connections_per_blob = number(t, 1, 4096); },
+            [](const Settings& s) { return fmt::format("{}", s.connections_per_blob); }},
+    Setting{"part_size", kText, "SIZE", "8MiB",
+            "The largest ranged request.",
+            [](Settings& s, const std::string& t) { s.part_size = size(t, 64 * kKiB, kGiB); },
+            [](const Settings& s) { return exact_size(s.part_size); }},
+    Setting{"deadline", kText, "DURATION", "120s",
+            "A read ends with an error when nothing of its file has arrived for this long.",
+            [](Settings& s, const std::string& t) { s.deadline = duration(t); },
+            [](const Settings& s) { return exact_duration(s.deadline); }},
+    Setting{"stall_timeout", kText, "DURATION", "30s",
+            "A ranged request that moves no byte for this long is made again.",
+            [](Settings& s, const std::string& t) { s.stall_timeout = duration(t); },
+            [](const Settings& s) { return exact_duration(s.stall_timeout); }},
+    Setting{"read_ahead", kText, "SIZE", "4MiB",
+            "How far the kernel reads ahead of a sequential reader of the mount.",
+            [](Settings& s, const std::string& t) { s.read_ahead = size(t, 0, kGiB); },
+            [](const Settings& s) { return exact_size(s.read_ahead); }},
+    Setting{"hash_threads", kNumber, "N", "0",
+            "Files hashed at once. 0: half the processors, from 1 to 8.",
+            [](Settings& s, const std::string& t) { s.hash_threads = number(t, 0, 256); },
+            [](const Settings& s) { return fmt::format("{}", s.hash_threads); }},
+    Setting{"fuse_threads", kNumber, "N", "0",
+            "Threads that take requests from the kernel. 0: one per processor, from 2 to 16.",
+            [](Settings& s, const std::string& t) { s.fuse_threads = number(t, 0, 256); },
+            [](const Settings& s) { return fmt::format("{}", s.fuse_threads); }},
+    Setting{"allow_network_store", kBoolean, "", "false",
+            "Let the store live on a network filesystem, which defeats its purpose.",
+            [](Settings& s, const std::string& t) { s.allow_network_store = word(kBooleans, t); },
+            [](const Settings& s) { return word_of(kBooleans, s.allow_network_store); }},
+    Setting{"log_level", kText, "LEVEL", "info",
+            "debug, info, warning or error.",
+            [](Settings& s, const std::string& t) { s.log_level = word(kLogLevels, t); },
+            [](const Settings& s) { return word_of(kLogLevels, s.log_level); }},
+    Setting{"ca_bundle", kText, "PATH", "",
+            "PEM file with the certificate authorities to trust. Default: the system's.",
+            [](Settings& s, const std::string& t) { if (!t.empty()) s.ca_bundle = absolute_path(t); },
+            [](const Settings& s) { return s.ca_bundle.string(); }},
+};
+// clang-format on
+
+bool on_by_default(const Setting& setting) noexcept {
+  return setting.kind == SettingKind::kBoolean && setting.default_text == "true";
+}
+
+}  // namespace
+
+std::span<const Setting> setting_table() noexcept {
+  return kTable;
+}
+
+const Setting* find_setting(std::string_view name) noexcept {
+  for (const Setting& setting : kTable) {
+    if (setting.name == name) return &setting;
+  }
+  return nullptr;
+}
+
+std::string flag(const Setting& setting) {
+  std::string text = on_by_default(setting) ? "--no-" : "--";
+  for (const char c : setting.name) text += c == '_' ? '-' : c;
+  return text;
+}
+
+std::string flag_value(const Setting& setting) {
+  return on_by_default(setting) ? "false" : "true";
+}
+
+std::string environment_variable(const Setting& setting) {
+  std::string text = "WEIGHTFS_";
+  for (const char c : setting.name) {
+    text += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  }
+  return text;
+}
+
+}  // namespace weightfs::cli

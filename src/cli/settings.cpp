@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "cli/settings.hpp"
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "cli/config_file.hpp"
+#include "cli/setting_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace weightfs::cli {
+
+namespace {
+
+constexpr std::uint64_t kMaxConfigBytes = 4ULL << 20;
+constexpr const char* kModelsVariable = "WEIGHTFS_MODELS";
+
+using Values = std::map<std::string, std::string>;
+
+std::optional<std::string> value_of(const Values& values, std::string_view key) {
+  const auto found = values.find(std::string(key));
+  if (found == values.end()) return std::nullopt;
+  return found->second;
+}
+
+/// A variable that is set to nothing counts as not set, as people expect of NAME= before a command.
+std::optional<std::string> variable_of(const Values& environment, std::string_view name) {
+  auto value = value_of(environment, name);
+  if (value && value->empty()) value.reset();
+  return value;
+}
+
+struct ConfigPath {
+  std::filesystem::path path;
+  bool required = false;  ///< somebody named it
+};
+
+ConfigPath config_path(const SettingSources& sources) {
+  if (sources.config) return {*sources.config, true};
+  if (const auto named = variable_of(sources.environment, kConfigVariable)) return {*named, true};
+  return {std::filesystem::path(kDefaultConfig), false};
+}
+
+ConfigFile read_config(const SettingSources& sources, UnknownKeys unknown_keys) {
+  const ConfigPath config = config_path(sources);
+  std::string text;
+  try {
+    text = read_file(config.path, kMaxConfigBytes);
+  } catch (const Error& error) {
+    const bool absent = error.code() == Errc::kNotFound ||
+                        (error.code() == Errc::kPermission && unknown_keys == UnknownKeys::kIgnore);
+    if (absent && !config.required) return {};
+    throw Error(error.code(), fmt::format("configuration file: {}", error.what()));
+  }
+  return parse_config(text, fmt::format("file {}", config.path.string()), unknown_keys);
+}
+
+/// Where the text of a setting stands, highest precedence first.
+std::pair<std::string, std::string> text_and_origin(const Setting& setting,
+                                                    const SettingSources& sources,
+                                                    const ConfigFile& file) {
+  if (const auto text = value_of(sources.flags, setting.name)) {
+    return {*text, "flag " + flag(setting)};
+  }
+  const std::string variable = environment_variable(setting);
+  if (const auto text = variable_of(sources.environment, variable)) {
+    return {*text, "environment " + variable};
+  }
+  if (const auto text = value_of(file.values, setting.name)) {
+    return {*text, "file " + config_path(sources).path.string()};
+  }
+  return {std::string(setting.default_text), "default"};
+}
+
+void apply(const Setting& setting, const std::string& text, const std::string& origin,
+           Settings& settings) {
+  try {
+    setting.apply(settings, text);
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("{}: {}: {}", origin, setting.name, error.what()));
+  }
+}
+
+ModelSetting parse_model(const std::string& text, const std::string& origin) {
+  const auto equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+    throw Error(Errc::kInvalid,
+                fmt::format("{}: '{}' is not NAME=SOURCE, as in org/name=https://host/models/name/",
+                            origin, text));
+  }
+  return {text.substr(0, equals), text.substr(equals + 1), origin};
+}
+
+std::vector<ModelSetting> models_of_environment(const SettingSources& sources) {
+  std::vector<ModelSetting> models;
+  const auto list = value_of(sources.environment, kModelsVariable);
+  if (!list) return models;
+  std::size_t begin = 0;
+  while (begin < list->size()) {
+    const std::size_t end = std::min(list->find_first_of(" \t\n", begin), list->size());
+    if (end > begin) {
+      models.push_back(parse_model(list->substr(begin, end - begin),
+                                   fmt::format("environment {}", kModelsVariable)));
+    }
+    begin = end + 1;
+  }
+  return models;
+}
+
+std::vector<ModelSetting> all_models(const SettingSources& sources, const ConfigFile& file) {
+  std::vector<ModelSetting> flags;
+  for (const std::string& text : sources.model_flags) {
+    flags.push_back(parse_model(text, "flag --model"));
+  }
+  std::vector<ModelSetting> all;
+  for (const auto& place : {flags, models_of_environment(sources), file.models}) {
+    const std::size_t higher = all.size();
+    for (const ModelSetting& model : place) {
+      const auto same = std::ranges::find(all, model.name, &ModelSetting::name);
+      if (same == all.end()) {
+        all.push_back(model);
+      } else if (same - all.begin() >= static_cast<std::ptrdiff_t>(higher)) {
+        throw Error(Errc::kInvalid,
+                    fmt::format("{}: the model {} is named twice", model.origin, model.name));
+      }
+    }
+  }
+  return all;
+}
+
+void work_out_what_was_left_open(Settings& settings, unsigned processors) {
+  if (settings.state.empty()) settings.state = settings.store.string() + "-state";
+  if (settings.hash_threads == 0) settings.hash_threads = std::clamp(processors / 2, 1U, 8U);
+  if (settings.fuse_threads == 0) settings.fuse_threads = std::clamp(processors, 2U, 16U);
+}
+
+/// One inside the other would make wiping the store lose the state, or the store refuse its own
+/// files.
+void check_apart(const Settings& settings) {
+  const std::string store = settings.store.string() + "/";
+  const std::string state = settings.state.string() + "/";
+  if (store.starts_with(state) || state.starts_with(store)) {
+    throw Error(Errc::kInvalid,
+                fmt::format("store ({}) and state ({}) must be two directories, neither inside the "
+                            "other",
+                            settings.store.string(), settings.state.string()));
+  }
+}
+
+}  // namespace
+
+LoadedSettings load_settings(const SettingSources& sources) {
+  const ConfigFile file = read_config(sources, UnknownKeys::kRefuse);
+  LoadedSettings loaded;
+  for (const Setting& setting : setting_table()) {
+    const auto [text, origin] = text_and_origin(setting, sources, file);
+    apply(setting, text, origin, loaded.settings);
+    loaded.effective.push_back({std::string(setting.name), "", origin});
+  }
+  loaded.settings.models = all_models(sources, file);
+  work_out_what_was_left_open(loaded.settings, sources.processors);
+  check_apart(loaded.settings);
+  for (EffectiveSetting& effective : loaded.effective) {
+    effective.value = find_setting(effective.name)->show(loaded.settings);
+  }
+  return loaded;
+}
+
+EffectiveSetting load_setting(std::string_view name, const SettingSources& sources) {
+  const Setting* setting = find_setting(name);
+  if (setting == nullptr) throw Error(Errc::kInternal, fmt::format("no setting {}", name));
+  ConfigFile file;
+  const bool decided = value_of(sources.flags, name).has_value() ||
+                       variable_of(sources.environment, environment_variable(*setting)).has_value();
+  if (!decided) file = read_config(sources, UnknownKeys::kIgnore);
+  const auto [text, origin] = text_and_origin(*setting, sources, file);
+  Settings settings;
+  apply(*setting, text, origin, settings);
+  return {std::string(name), setting->show(settings), origin};
+}
+
+}  // namespace weightfs::cli

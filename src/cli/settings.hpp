@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "base/log.hpp"
+#include "fetch/fetcher.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weightfs::cli {
+
+enum class Mode { kProd, kOff, kShadow };
+enum class Admission { kAlways, kSecondReference, kNever };
+/// When a blob is checked before it is passed through: once per boot, at each open, or never.
+enum class VerifyOpen { kBoot, kAlways, kNever };
+
+/// A model that the configuration names; the daemon adds it at start.
+struct ModelSetting {
+  std::string name;
+  std::string source;
+  std::string origin;  ///< as in EffectiveSetting
+
+  bool operator==(const ModelSetting&) const = default;
+};
+
+/// What the keeper and the daemon are told. A value; made by load_settings, which fills every
+/// member from the setting table (defaults live there and nowhere else).
+struct Settings {
+  std::filesystem::path store;
+  std::filesystem::path state;
+  std::filesystem::path socket;
+  std::string user;  ///< empty: "weightfs" where there is such a user, else "nobody"
+  Mode mode{};
+  Admission admission{};
+  fetch::Verify verify{};
+  VerifyOpen verify_open{};
+  bool passthrough{};
+  unsigned connections{};
+  unsigned connections_per_blob{};
+  std::uint64_t part_size{};  ///< bytes
+  std::chrono::milliseconds deadline{};
+  std::chrono::milliseconds stall_timeout{};
+  std::uint64_t read_ahead{};  ///< bytes
+  unsigned hash_threads{};
+  unsigned fuse_threads{};
+  bool allow_network_store{};
+  LogLevel log_level{};
+  std::filesystem::path ca_bundle;  ///< empty: the system's
+  std::vector<ModelSetting> models;
+};
+
+/// A setting as it came out, for `config check` and `status`.
+struct EffectiveSetting {
+  std::string name;
+  std::string value;
+  std::string origin;  ///< "flag --store", "environment WEIGHTFS_STORE", "file PATH", "default"
+};
+
+struct LoadedSettings {
+  Settings settings;
+  std::vector<EffectiveSetting> effective;  ///< in the order of the table
+};
+
+/// Where settings come from, highest precedence first.
+struct SettingSources {
+  std::map<std::string, std::string> flags;  ///< by setting name, as text
+  std::vector<std::string> model_flags;      ///< NAME=SOURCE each
+  std::map<std::string, std::string> environment;
+  /// The configuration file; nullopt means kDefaultConfig, which need not exist.
+  std::optional<std::filesystem::path> config;
+  unsigned processors = 1;  ///< what a number of threads of 0 is worked out from
+};
+
+inline constexpr std::string_view kDefaultConfig = "/etc/weightfs/config.json";
+inline constexpr std::string_view kConfigVariable = "WEIGHTFS_CONFIG";
+
+/// Flag, else environment, else file, else default. Error(kInvalid) names where the bad value
+/// stands and what would be right; kNotFound, kPermission for a configuration file that cannot be
+/// read. The models of all places together are the models; of two with one name the higher place
+/// wins.
+[[nodiscard]] LoadedSettings load_settings(const SettingSources& sources);
+
+/// One setting alone, for commands that need no more (the socket): the rest of the file is not
+/// looked at beyond being JSON, and a default file that may not be read counts as absent.
+[[nodiscard]] EffectiveSetting load_setting(std::string_view name, const SettingSources& sources);
+
+}  // namespace weightfs::cli

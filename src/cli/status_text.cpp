@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "cli/status_text.hpp"
+
+#include "base/quantity.hpp"
+#include "cli/printable.hpp"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+namespace weightfs::cli {
+
+namespace {
+
+std::string line(std::string_view subject, std::string_view text) {
+  return fmt::format("{:<8}  {}\n", subject, printable(text));
+}
+
+std::string mount_text(const api::Status& status) {
+  if (status.mount.empty()) return "none";
+  if (status.passthrough.active) return status.mount + ", passthrough active";
+  return fmt::format("{}, no passthrough: {}", status.mount, status.passthrough.reason);
+}
+
+std::string store_text(const api::StoreStatus& store) {
+  std::string text =
+      fmt::format("{}: {} in {} files, {} free of {}", store.directory, readable_size(store.bytes),
+                  store.blobs, readable_size(store.free), readable_size(store.capacity));
+  if (store.partial_bytes > 0) {
+    text += fmt::format(", {} for files being fetched", readable_size(store.partial_bytes));
+  }
+  if (store.evicted_open_bytes > 0) {
+    text += fmt::format(", {} evicted but still open", readable_size(store.evicted_open_bytes));
+  }
+  if (store.quarantined > 0) text += fmt::format(", {} in quarantine", store.quarantined);
+  return text;
+}
+
+std::string fill_text(const api::FillStatus& fill) {
+  const std::uint64_t percent =
+      fill.size == 0 ? 100
+                     : static_cast<std::uint64_t>(static_cast<double>(fill.written) * 100 /
+                                                  static_cast<double>(fill.size));
+  std::string text = fmt::format("{}/{}  {}%  {} of {}  {}/s  {} connections", fill.name, fill.path,
+                                 percent, readable_size(fill.written), readable_size(fill.size),
+                                 readable_size(fill.rate), fill.connections);
+  if (fill.parked > 0) text += fmt::format(", {} reads wait", fill.parked);
+  if (fill.streaming) text += ", past the disk";
+  if (fill.error) text += ": " + fill.error->message;
+  return text;
+}
+
+}  // namespace
+
+std::string status_text(const api::Status& status) {
+  std::string text =
+      line("daemon", fmt::format("weightfs {}, pid {}, keeper {}, up {}, mode {}", status.version,
+                                 status.pid, status.keeper_pid,
+                                 readable_duration(std::chrono::seconds(status.uptime_seconds)),
+                                 status.mode));
+  text += line("mount", mount_text(status));
+  text += line("store", store_text(status.store));
+  text += line("models", fmt::format("{}", status.models));
+  text += line("cache", fmt::format("{} hits ({}), {} misses (readers waited for {})",
+                                    status.cache.hits, readable_size(status.cache.hit_bytes),
+                                    status.cache.misses, readable_size(status.cache.miss_bytes)));
+  text += line("source",
+               fmt::format("{} in {} requests, {} retries", readable_size(status.source.bytes),
+                           status.source.requests, status.source.retries));
+  text += line("fuse", fmt::format("{} opens, {} reads ({}), {} files open", status.fuse.opens,
+                                   status.fuse.reads, readable_size(status.fuse.read_bytes),
+                                   status.fuse.open_files));
+  if (status.fetch.failed > 0 || status.fetch.corrupt > 0) {
+    text += line("fetch",
+                 fmt::format("{} files completed, {} failed, {} of them corrupt",
+                             status.fetch.completed, status.fetch.failed, status.fetch.corrupt));
+  }
+  for (const api::FillStatus& fill : status.fills) text += line("filling", fill_text(fill));
+  return text;
+}
+
+}  // namespace weightfs::cli

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "cli/commands.hpp"
+
+#include "cli/input_check.hpp"
+#include "cli/printable.hpp"
+#include "cli/progress_line.hpp"
+#include "control/json_codec.hpp"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+namespace weightfs::cli {
+
+namespace {
+
+class UpdateCommand final : public Command {
+ public:
+  void declare(CLI::App& app) override {
+    app.add_option("NAME", name_, "The model.")->required();
+    app.add_flag("--cold", cold_, "Do not fetch the new revision first.");
+  }
+
+  ExitCode run(Context& context) override {
+    check_name_argument(name_);
+    const api::UpdateResult result = update(context);
+    if (context.json()) {
+      context.print_json(control::to_json(result));
+    } else if (result.changed) {
+      context.streams().out << fmt::format("{}: {} -> {}\n", printable(result.name),
+                                           printable(result.from), printable(result.to));
+    } else {
+      context.streams().out << fmt::format("{}: unchanged at {}\n", printable(result.name),
+                                           printable(result.to));
+    }
+    return ExitCode::kDone;
+  }
+
+ private:
+  api::UpdateResult update(Context& context) const {
+    ProgressLine line(context.streams());
+    return context.client().update(name_, cold_, [&](const api::JobProgress& progress) {
+      line.update(std::chrono::steady_clock::now(), fmt::format("{}  {}", name_, progress.stage),
+                  progress.bytes, progress.total);
+    });
+  }
+
+  std::string name_;
+  bool cold_ = false;
+};
+
+}  // namespace
+
+CommandEntry update_command() {
+  return {
+      .name = "update",
+      .summary = "Move a model's name to what its source has now",
+      .text =
+          "Asks the source again. Where it has something new, all of that is fetched and verified "
+          "first, and then the name shows the new revision in one step: no reader ever sees files "
+          "of "
+          "two revisions. The old revision stays, as NAME@REVISION. An update that is interrupted "
+          "here goes on in the daemon; asking again joins it.",
+      .make = [] { return std::unique_ptr<Command>(std::make_unique<UpdateCommand>()); },
+  };
+}
+
+}  // namespace weightfs::cli

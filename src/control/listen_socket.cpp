@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "control/listen_socket.hpp"
+
+#include "base/error.hpp"
+
+#include <fmt/format.h>
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace weightfs::control {
+
+namespace {
+
+constexpr int kBacklog = 128;
+
+sockaddr_un address_of(const std::filesystem::path& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string& text = path.native();
+  if (text.empty() || text.size() >= sizeof address.sun_path) {
+    throw Error(Errc::kInvalid, fmt::format("the socket path {} must have from 1 to {} bytes", text,
+                                            sizeof address.sun_path - 1));
+  }
+  std::memcpy(address.sun_path, text.data(), text.size());
+  return address;
+}
+
+Fd new_socket() {
+  Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd) throw_errno(errno, "socket");
+  return fd;
+}
+
+/// The socket interface takes every family's address through this type.
+template <class Call>
+int with_address(const sockaddr_un& address, Call call) {
+  return call(reinterpret_cast<const sockaddr*>(&address), socklen_t{sizeof address});
+}
+
+/// Refuses what must not be replaced: a living listener, or a file that is no socket.
+void check_replaceable(const std::filesystem::path& path) {
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) != 0) {
+    if (errno == ENOENT) return;
+    throw_errno(errno, fmt::format("socket {}", path.string()));
+  }
+  if (!S_ISSOCK(found.st_mode)) {
+    throw Error(Errc::kInvalid, fmt::format("{} exists and is not a socket", path.string()));
+  }
+  try {
+    (void)connect_unix(path);
+  } catch (const Error& error) {
+    if (error.code() == Errc::kUnavailable) return;
+    throw;
+  }
+  throw Error(Errc::kBusy, fmt::format("another daemon listens on {}", path.string()));
+}
+
+}  // namespace
+
+ListenSocket::ListenSocket(std::filesystem::path path, unsigned mode) : path_(std::move(path)) {
+  (void)address_of(path_);
+  std::error_code failed;
+  std::filesystem::create_directories(path_.parent_path(), failed);
+  if (failed) throw_errno(failed.value(), fmt::format("create {}", path_.parent_path().string()));
+  check_replaceable(path_);
+
+  // Bound under a name of its own and renamed when it listens and has its mode: nobody can connect
+  // to a socket that is not ready, and the file that is replaced is replaced in one step.
+  const std::filesystem::path temporary = fmt::format("{}.{}", path_.string(), ::getpid());
+  const sockaddr_un address = address_of(temporary);
+  (void)::unlink(temporary.c_str());
+  fd_ = new_socket();
+  const int bound = with_address(
+      address, [&](const sockaddr* a, socklen_t size) { return ::bind(fd_.value(), a, size); });
+  if (bound != 0) throw_errno(errno, fmt::format("bind {}", path_.string()));
+  struct stat ours {};
+  if (::chmod(temporary.c_str(), mode) != 0 || ::listen(fd_.value(), kBacklog) != 0 ||
+      ::lstat(temporary.c_str(), &ours) != 0 || ::rename(temporary.c_str(), path_.c_str()) != 0) {
+    const int error = errno;
+    (void)::unlink(temporary.c_str());
+    throw_errno(error, fmt::format("listen on {}", path_.string()));
+  }
+  device_ = ours.st_dev;
+  inode_ = ours.st_ino;
+}
+
+ListenSocket::ListenSocket(ListenSocket&& other) noexcept
+    : path_(std::move(other.path_)),
+      fd_(std::move(other.fd_)),
+      device_(other.device_),
+      inode_(std::exchange(other.inode_, 0)) {
+}
+
+ListenSocket::~ListenSocket() {
+  struct stat found {};
+  if (inode_ == 0 || ::lstat(path_.c_str(), &found) != 0) return;
+  if (found.st_dev == device_ && found.st_ino == inode_) (void)::unlink(path_.c_str());
+}
+
+Fd connect_unix(const std::filesystem::path& path) {
+  const sockaddr_un address = address_of(path);
+  Fd fd = new_socket();
+  const int connected = with_address(
+      address, [&](const sockaddr* a, socklen_t size) { return ::connect(fd.value(), a, size); });
+  if (connected == 0) return fd;
+  const int error = errno;
+  if (error == ECONNREFUSED || error == ENOENT || error == ENOTDIR) {
+    throw Error(Errc::kUnavailable, fmt::format("nobody listens on {}", path.string()));
+  }
+  throw_errno(error, fmt::format("connect to {}", path.string()));
+}
+
+}  // namespace weightfs::control

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "control/operations.hpp"
+#include "digest/digest.hpp"
+#include "snapshot/snapshot.hpp"
+#include "vfs/counters.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace weightfs::control {
+
+struct MountInfo {
+  std::string mountpoint;
+  std::int64_t keeper_pid = 0;
+  bool passthrough_active = false;
+  std::string passthrough_reason;  ///< why not
+};
+
+/// The file that a path of the mount leads to.
+struct MountTarget {
+  snapshot::SnapshotPtr snapshot;
+  std::size_t file_index = 0;
+};
+
+/// What the Service asks of the mount, and tells it. Thread-safe.
+class MountView {
+ public:
+  virtual ~MountView() = default;
+
+  [[nodiscard]] virtual vfs::Counters counters() = 0;
+  [[nodiscard]] virtual MountInfo mount_info() = 0;
+  /// `path` is relative to the mount point. nullopt where it leads to no file.
+  [[nodiscard]] virtual std::optional<MountTarget> locate(const std::string& path) = 0;
+  /// The sentence that ended the last fill of this content (fetch::Target::key or unlearned_key).
+  [[nodiscard]] virtual std::optional<std::string> last_error(const Digest& content_key) = 0;
+
+  /// The name was added, removed or shows another revision now.
+  virtual void name_changed(const std::string& name) = 0;
+  /// The blob is no longer in the store.
+  virtual void blob_gone(const Digest& digest) = 0;
+  /// Error(kBusy) while something is open, unless `how` is kLazy.
+  virtual void unmount(Unmount how) = 0;
+};
+
+}  // namespace weightfs::control

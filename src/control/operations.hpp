@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "weightfs/values.hpp"
+
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace weightfs::control {
+
+/// What a long operation is given: when to stop (Error(kCancelled)), and where to say how far it
+/// is.
+struct Job {
+  std::stop_token stop;
+  std::function<void(const api::JobProgress&)> report = [](const api::JobProgress&) {};
+};
+
+/// Whether something is removed, or only said what would be.
+enum class DryRun { kNo, kYes };
+/// Whether the new revision is fetched before the name shows it.
+enum class Staging { kWarm, kCold };
+enum class Unmount { kNow, kLazy };
+
+/// What the control API can be asked, as calls: the seam between the routes and the daemon.
+///
+/// Thread-safe. Every failure is an Error; Error(kNotFound) for a name that is not in the catalog.
+/// Those that take a Job may run for hours, the others answer at once.
+class Operations {
+ public:
+  virtual ~Operations() = default;
+
+  [[nodiscard]] virtual api::Status status() = 0;
+  [[nodiscard]] virtual std::vector<api::FillStatus> fills() = 0;
+  [[nodiscard]] virtual std::vector<api::Model> models() = 0;
+  [[nodiscard]] virtual api::ModelDetail model(const std::string& name) = 0;
+  [[nodiscard]] virtual api::Progress progress(const std::string& name) = 0;
+  /// `path` is absolute and below the mount point, or relative to it.
+  [[nodiscard]] virtual api::Why why(const std::string& path) = 0;
+
+  /// Resolves and checks the source, and only then records the name.
+  virtual api::Model add(const api::AddRequest& request, const Job& job) = 0;
+  /// Resolves again; fetches what is new and flips the name in one step.
+  virtual api::UpdateResult update(const std::string& name, Staging staging, const Job& job) = 0;
+  /// Re-hashes the blobs of one model, or of the whole store where `name` is empty.
+  virtual api::VerifyResult verify(const std::string& name, const Job& job) = 0;
+
+  virtual api::Freed remove(const std::string& name, DryRun dry_run) = 0;
+  virtual api::Freed evict(const std::string& name, DryRun dry_run) = 0;
+  /// Starts fetching what is not there, or joins; progress() tells the rest.
+  virtual api::Progress warm(const std::string& name) = 0;
+  /// Pinning also warms: it is the decision to keep.
+  virtual api::Model pin(const std::string& name, const std::string& reason) = 0;
+  virtual api::Model unpin(const std::string& name) = 0;
+  virtual void unmount(Unmount how) = 0;
+};
+
+}  // namespace weightfs::control

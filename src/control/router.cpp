@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "control/router.hpp"
+
+#include "control/json_codec.hpp"
+#include "control/target.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <exception>
+#include <utility>
+
+namespace weightfs::control {
+
+/// A request that has found its route. `rest` is the path after the route's prefix: a name, a
+/// number.
+struct RouteCall {
+  std::string rest;
+  const Target& target;
+  const std::string& body;
+
+  [[nodiscard]] DryRun dry_run() const {
+    return target.flag("dry_run") ? DryRun::kYes : DryRun::kNo;
+  }
+};
+
+/// `path` that ends in '/' is a prefix and takes the rest of the path.
+struct Router::Route {
+  Method method;
+  std::string_view path;
+  std::string_view action;
+  Response (Router::*answer)(const RouteCall&);
+
+  [[nodiscard]] bool matches(const Target& target) const noexcept {
+    if (target.action != action) return false;
+    return path.ends_with('/') ? target.path.starts_with(path) && target.path.size() > path.size()
+                               : target.path == path;
+  }
+};
+
+std::span<const Router::Route> Router::routes() noexcept {
+  static constexpr std::array kRoutes{
+      Route{Method::kGet, "/v1/status", "", &Router::status},
+      Route{Method::kGet, "/v1/fills", "", &Router::fills},
+      Route{Method::kGet, "/v1/models", "", &Router::models},
+      Route{Method::kPost, "/v1/models", "", &Router::add},
+      Route{Method::kGet, "/v1/models/", "", &Router::model},
+      Route{Method::kDelete, "/v1/models/", "", &Router::remove},
+      Route{Method::kGet, "/v1/models/", "progress", &Router::progress},
+      Route{Method::kPost, "/v1/models/", "update", &Router::update},
+      Route{Method::kPost, "/v1/models/", "warm", &Router::warm},
+      Route{Method::kPost, "/v1/models/", "pin", &Router::pin},
+      Route{Method::kPost, "/v1/models/", "unpin", &Router::unpin},
+      Route{Method::kPost, "/v1/models/", "evict", &Router::evict},
+      Route{Method::kPost, "/v1/models/", "verify", &Router::verify},
+      Route{Method::kPost, "/v1/verify", "", &Router::verify},
+      Route{Method::kGet, "/v1/why", "", &Router::why},
+      Route{Method::kPost, "/v1/unmount", "", &Router::unmount},
+      Route{Method::kGet, "/v1/jobs/", "", &Router::job},
+  };
+  return kRoutes;
+}
+
+namespace {
+
+Response failure(Errc code, const std::string& message) {
+  Json json;
+  json["error"] = to_json(api::Fault{name(code), message});
+  return {.status = http_status(code), .body = dump_json(json)};
+}
+
+template <class Value>
+Response success(const Value& value) {
+  return {.status = 200, .body = encode(value)};
+}
+
+template <class Value>
+Response success_list(const char* key, const std::vector<Value>& list) {
+  Json json;
+  json[key] = to_json(list);
+  return {.status = 200, .body = dump_json(json)};
+}
+
+/// What a request says. No body is an empty object; a key that means nothing is refused, because it
+/// is more likely misspelt than superfluous.
+template <class Value>
+Value read_request(const std::string& body) {
+  Value value;
+  if (body.empty()) return value;
+  const Json json = parse_json(body);
+  from_json(json, value, "the body");
+  for (const auto& [key, ignored] : json.items()) {
+    bool known = false;
+    each_field(value, [&](const std::string& field, const auto&) {
+      known = known || key == field || key == field + std::string(kBase64Suffix);
+    });
+    if (!known) throw Error(Errc::kInvalid, fmt::format("unknown key \"{}\" in the body", key));
+  }
+  return value;
+}
+
+std::uint64_t parse_number(const std::string& text, const char* what) {
+  std::uint64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end) {
+    throw Error(Errc::kInvalid, fmt::format("{} must be a whole number, not '{}'", what, text));
+  }
+  return value;
+}
+
+std::chrono::seconds patience(const Target& target) {
+  const auto found = target.parameters.find("wait");
+  if (found == target.parameters.end()) return std::chrono::seconds(Router::kDefaultWait);
+  const std::uint64_t wanted = parse_number(found->second, "wait");
+  return std::chrono::seconds(std::min<std::uint64_t>(wanted, Router::kMaxWait));
+}
+
+}  // namespace
+
+int http_status(Errc code) noexcept {
+  switch (code) {
+    case Errc::kInvalid:
+      return 400;
+    case Errc::kNotFound:
+      return 404;
+    case Errc::kPermission:
+      return 403;
+    case Errc::kTimedOut:
+      return 504;
+    case Errc::kUnavailable:
+      return 502;
+    case Errc::kChanged:
+    case Errc::kBusy:
+    case Errc::kNotReady:
+      return 409;
+    case Errc::kNoSpace:
+      return 507;
+    case Errc::kCancelled:
+      return 503;
+    case Errc::kUnsupported:
+      return 501;
+    case Errc::kCorrupt:
+    case Errc::kIo:
+    case Errc::kInternal:
+      return 500;
+  }
+  return 500;
+}
+
+Router::Router(Operations& operations, Log log) : operations_(operations), log_(std::move(log)) {
+}
+
+Response Router::handle(const Request& request) noexcept {
+  try {
+    try {
+      return dispatch(request);
+    } catch (const Error& error) {
+      return failure(error.code(), error.what());
+    } catch (const std::exception& error) {
+      log_.error("{}: {}", request.target, error.what());
+      return failure(Errc::kInternal, error.what());
+    }
+  } catch (const std::exception&) {  // no memory even for the message
+    return {.status = 500, .body = {}};
+  }
+}
+
+Response Router::dispatch(const Request& request) {
+  const Target target = parse_target(request.target);
+  bool path_known = false;
+  for (const Route& route : routes()) {
+    if (!route.matches(target)) continue;
+    path_known = true;
+    if (route.method != request.method) continue;
+    const std::string rest =
+        route.path.ends_with('/') ? target.path.substr(route.path.size()) : std::string();
+    return (this->*route.answer)({.rest = rest, .target = target, .body = request.body});
+  }
+  if (path_known) {
+    Response response = failure(Errc::kInvalid, "this path takes another method");
+    response.status = 405;
+    return response;
+  }
+  std::string message = fmt::format("the API has no {}", target.path);
+  if (!target.action.empty()) {
+    message += fmt::format(" with the action :{} (a ':' in a name is written %3A)", target.action);
+  }
+  return failure(Errc::kNotFound, message);
+}
+
+Response Router::job_answer(JobId id, const RouteCall& call) {
+  const JobView view = jobs_.wait(id, patience(call.target));
+  if (view.error) return failure(view.error->code(), view.error->what());
+  if (view.result) return {.status = 200, .body = *view.result};
+  Json json;
+  json["job"] = id;
+  json["progress"] = to_json(view.progress);
+  return {.status = 202, .body = dump_json(json)};
+}
+
+Response Router::status(const RouteCall&) {
+  return success(operations_.status());
+}
+
+Response Router::fills(const RouteCall&) {
+  return success_list("fills", operations_.fills());
+}
+
+Response Router::models(const RouteCall&) {
+  return success_list("models", operations_.models());
+}
+
+Response Router::model(const RouteCall& call) {
+  return success(operations_.model(call.rest));
+}
+
+Response Router::progress(const RouteCall& call) {
+  return success(operations_.progress(call.rest));
+}
+
+Response Router::warm(const RouteCall& call) {
+  return success(operations_.warm(call.rest));
+}
+
+Response Router::unpin(const RouteCall& call) {
+  return success(operations_.unpin(call.rest));
+}
+
+Response Router::remove(const RouteCall& call) {
+  return success(operations_.remove(call.rest, call.dry_run()));
+}
+
+Response Router::evict(const RouteCall& call) {
+  return success(operations_.evict(call.rest, call.dry_run()));
+}
+
+Response Router::pin(const RouteCall& call) {
+  return success(operations_.pin(call.rest, read_request<api::PinRequest>(call.body).reason));
+}
+
+Response Router::add(const RouteCall& call) {
+  const auto request = read_request<api::AddRequest>(call.body);
+  if (request.name.empty() || request.source.empty()) {
+    throw Error(Errc::kInvalid, R"(the body must be {"name": "org/name", "source": "..."})");
+  }
+  const JobId id = jobs_.start(
+      fmt::format("add {} {}", request.name, request.source),
+      [this, request](const Job& job) { return encode(operations_.add(request, job)); });
+  return job_answer(id, call);
+}
+
+Response Router::update(const RouteCall& call) {
+  const Staging staging = call.target.flag("cold") ? Staging::kCold : Staging::kWarm;
+  const JobId id = jobs_.start(fmt::format("update {}", call.rest),
+                               [this, name = call.rest, staging](const Job& job) {
+                                 return encode(operations_.update(name, staging, job));
+                               });
+  return job_answer(id, call);
+}
+
+Response Router::verify(const RouteCall& call) {
+  const JobId id = jobs_.start(
+      fmt::format("verify {}", call.rest),
+      [this, name = call.rest](const Job& job) { return encode(operations_.verify(name, job)); });
+  return job_answer(id, call);
+}
+
+Response Router::why(const RouteCall& call) {
+  const auto path = call.target.parameters.find("path");
+  if (path == call.target.parameters.end() || path->second.empty()) {
+    throw Error(Errc::kInvalid, "say which path: /v1/why?path=/models/org/name/file");
+  }
+  return success(operations_.why(path->second));
+}
+
+Response Router::unmount(const RouteCall& call) {
+  const auto request = read_request<api::UnmountRequest>(call.body);
+  operations_.unmount(request.lazy ? Unmount::kLazy : Unmount::kNow);
+  return {.status = 200, .body = "{}"};
+}
+
+Response Router::job(const RouteCall& call) {
+  return job_answer(parse_number(call.rest, "the job"), call);
+}
+
+}  // namespace weightfs::control

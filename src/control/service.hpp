@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "base/clock.hpp"
+#include "base/synchronized.hpp"
+#include "catalog/catalog.hpp"
+#include "control/mount_view.hpp"
+#include "control/operations.hpp"
+#include "control/rate_table.hpp"
+#include "fetch/fetcher.hpp"
+#include "fetch/warmer.hpp"
+#include "source/source_pool.hpp"
+#include "store/store.hpp"
+
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace weightfs::control {
+
+/// The operations of the control API on a running daemon: what `weightfs add`, `warm`, `evict` and
+/// the others mean. Holds no state of its own but the rates of the fills.
+///
+/// Thread-safe; no lock is held across a call into another layer. Has one thread ("rates").
+/// Everything in Parts must outlive it.
+class Service final : public Operations {
+ public:
+  struct Parts {
+    catalog::Catalog& catalog;
+    store::Store& store;
+    fetch::Fetcher& fetcher;
+    fetch::Warmer& warmer;
+    source::SourcePool& sources;
+    MountView& mount;
+    std::string mode = "prod";  ///< for status
+  };
+
+  explicit Service(Parts parts);
+
+  // service_status.cpp
+  api::Status status() override;
+  std::vector<api::FillStatus> fills() override;
+  api::Progress progress(const std::string& name) override;
+
+  // service_models.cpp
+  std::vector<api::Model> models() override;
+  api::ModelDetail model(const std::string& name) override;
+  api::Model add(const api::AddRequest& request, const Job& job) override;
+  api::UpdateResult update(const std::string& name, Staging staging, const Job& job) override;
+
+  // service_storage.cpp
+  api::VerifyResult verify(const std::string& name, const Job& job) override;
+  api::Freed remove(const std::string& name, DryRun dry_run) override;
+  api::Freed evict(const std::string& name, DryRun dry_run) override;
+  api::Progress warm(const std::string& name) override;
+  api::Model pin(const std::string& name, const std::string& reason) override;
+  api::Model unpin(const std::string& name) override;
+  void unmount(Unmount how) override { parts_.mount.unmount(how); }
+
+  // service_why.cpp
+  api::Why why(const std::string& path) override;
+
+ private:
+  using Snapshots = std::vector<snapshot::SnapshotPtr>;
+  enum class Scope { kCurrent, kAllRevisions };
+
+  [[nodiscard]] catalog::Model require(const std::string& name) const;
+  [[nodiscard]] snapshot::SnapshotPtr current(const catalog::Model& model) const;
+  [[nodiscard]] Snapshots snapshots_of(const catalog::Model& model, Scope scope) const;
+  [[nodiscard]] api::Model summary(const catalog::Model& model) const;
+  [[nodiscard]] api::Model summary_of(const std::string& name) const;
+  [[nodiscard]] bool keeps() const { return parts_.fetcher.keep() == fetch::Keep::kStore; }
+
+  [[nodiscard]] snapshot::SnapshotPtr resolve(const source::SourcePtr& source,
+                                              const Job& job) const;
+  void check_complete(const snapshot::SnapshotPtr& snapshot, const source::SourcePtr& source,
+                      const Job& job) const;
+  void fetch_all(const snapshot::SnapshotPtr& snapshot, const source::SourcePtr& source,
+                 const Job& job) const;
+
+  [[nodiscard]] static std::set<Digest> digests_of(const Snapshots& snapshots);
+  [[nodiscard]] api::Freed release(const Snapshots& snapshots, const std::set<Digest>& kept,
+                                   DryRun dry_run);
+  void discard_partials(const Snapshots& snapshots);
+  [[nodiscard]] std::vector<std::string> files_with(const Digest& digest) const;
+
+  void explain_directory(api::Why& why, const std::string& inside) const;
+  [[nodiscard]] std::string name_of(const snapshot::Snapshot& snapshot) const;
+  [[nodiscard]] api::FillStatus fill_status(const fetch::Fill& fill) const;
+  void sample_rates(std::stop_token stop);
+
+  const Parts parts_;
+  const Clock::TimePoint started_;
+  Synchronized<RateTable> rates_;
+  std::jthread sampler_;
+};
+
+}  // namespace weightfs::control

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "base/error.hpp"
+#include "control/file_content.hpp"
+#include "control/residency.hpp"
+#include "control/service.hpp"
+#include "control/shard_index.hpp"
+#include "snapshot/reference.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+namespace weightfs::control {
+
+namespace {
+
+constexpr std::chrono::milliseconds kWarmPoll{100};
+
+/// What stands in lists and messages: the source's word, which is the key where it has none.
+std::string revision_of(const snapshot::Snapshot& snapshot) {
+  return snapshot.revision();
+}
+
+}  // namespace
+
+catalog::Model Service::require(const std::string& name) const {
+  if (auto model = parts_.catalog.find(name)) return *std::move(model);
+  throw Error(Errc::kNotFound, fmt::format("no model has the name {}", name));
+}
+
+snapshot::SnapshotPtr Service::current(const catalog::Model& model) const {
+  if (auto snapshot = parts_.catalog.snapshot(model.current)) return snapshot;
+  // Removed, or moved on, since the model was looked up.
+  throw Error(Errc::kNotFound, fmt::format("{} has just changed", model.name));
+}
+
+Service::Snapshots Service::snapshots_of(const catalog::Model& model, Scope scope) const {
+  if (scope == Scope::kCurrent) return {current(model)};
+  Snapshots all;
+  for (const Digest& key : model.revisions) {
+    if (auto snapshot = parts_.catalog.snapshot(key)) all.push_back(std::move(snapshot));
+  }
+  return all;
+}
+
+api::Model Service::summary(const catalog::Model& model) const {
+  const snapshot::SnapshotPtr snapshot = current(model);
+  const Residency resident = residency(parts_.store, parts_.fetcher, snapshot);
+  return {
+      .name = model.name,
+      .source = model.source,
+      .revision = revision_of(*snapshot),
+      .snapshot = snapshot->id() ? snapshot->id()->hex() : "",
+      .key = snapshot->key().hex(),
+      .provisional = snapshot->provisional(),
+      .bytes = snapshot->bytes(),
+      .resident_bytes = resident.bytes,
+      .complete = resident.complete,
+      .pinned = model.pinned,
+      .pin_reason = model.pin_reason,
+      .file_count = snapshot->files().size(),
+      .revisions = model.revisions.size(),
+      .added = model.added,
+      .updated = model.updated,
+  };
+}
+
+api::Model Service::summary_of(const std::string& name) const {
+  return summary(require(name));
+}
+
+std::vector<api::Model> Service::models() {
+  std::vector<api::Model> all;
+  for (const catalog::Model& model : parts_.catalog.list()) {
+    try {
+      all.push_back(summary(model));
+    } catch (const Error& error) {
+      if (error.code() != Errc::kNotFound) throw;  // removed while we list
+    }
+  }
+  return all;
+}
+
+api::ModelDetail Service::model(const std::string& name) {
+  const catalog::Model model = require(name);
+  const snapshot::SnapshotPtr snapshot = current(model);
+  api::ModelDetail detail{.model = summary(model), .files = {}};
+  for (std::size_t i = 0; i < snapshot->files().size(); ++i) {
+    const snapshot::File& file = snapshot->files()[i];
+    const Residency resident =
+        residency(parts_.store, parts_.fetcher, {.snapshot = snapshot, .file_index = i});
+    detail.files.push_back({.path = file.path,
+                            .size = file.size,
+                            .sha256 = file.sha256 ? file.sha256->hex() : "",
+                            .resident_bytes = resident.bytes,
+                            .complete = resident.complete});
+  }
+  return detail;
+}
+
+snapshot::SnapshotPtr Service::resolve(const source::SourcePtr& source, const Job& job) const {
+  job.report({.stage = "resolving"});
+  return std::make_shared<const snapshot::Snapshot>(source->resolve(job.stop));
+}
+
+void Service::check_complete(const snapshot::SnapshotPtr& snapshot, const source::SourcePtr& source,
+                             const Job& job) const {
+  for (const std::size_t index : shard_indexes(*snapshot)) {
+    job.report({.stage = "checking"});
+    const fetch::Target target{.snapshot = snapshot, .file_index = index, .source = source};
+    const std::string& path = target.file().path;
+    const std::string content = file_content(parts_.fetcher, target, job.stop);
+    if (const auto missing = missing_shard(*snapshot, path, content)) {
+      throw Error(Errc::kInvalid, fmt::format("{} is incomplete: {} names {}, which is not there",
+                                              source->describe(), path, *missing));
+    }
+  }
+}
+
+api::Model Service::add(const api::AddRequest& request, const Job& job) {
+  catalog::check_name(request.name);
+  const std::string source_text = snapshot::Reference::parse(request.source).text();
+  if (const auto existing = parts_.catalog.find(request.name)) {
+    if (existing->source == source_text) return summary(*existing);
+    throw Error(Errc::kBusy,
+                fmt::format("{} is there already, from {}; remove it first, or choose another name",
+                            request.name, existing->source));
+  }
+  const source::SourcePtr source = parts_.sources.get(source_text);
+  const snapshot::SnapshotPtr snapshot = resolve(source, job);
+  check_complete(snapshot, source, job);
+  parts_.catalog.add(request.name, source_text, snapshot);
+  parts_.mount.name_changed(request.name);
+  return summary_of(request.name);
+}
+
+api::UpdateResult Service::update(const std::string& name, Staging staging, const Job& job) {
+  const catalog::Model model = require(name);
+  const std::string from = revision_of(*current(model));
+  const source::SourcePtr source = parts_.sources.get(model.source);
+  const snapshot::SnapshotPtr found = resolve(source, job);
+  if (found->key() == model.current) {
+    return {.name = name, .changed = false, .from = from, .to = from};
+  }
+  check_complete(found, source, job);
+  // Staged before it is fetched, so that what is learned of it is kept.
+  parts_.catalog.stage(name, found);
+  if (staging == Staging::kWarm && keeps()) fetch_all(found, source, job);
+  parts_.catalog.flip(name, found);
+  parts_.mount.name_changed(name);
+  return {.name = name, .changed = true, .from = from, .to = revision_of(*found)};
+}
+
+void Service::fetch_all(const snapshot::SnapshotPtr& snapshot, const source::SourcePtr& source,
+                        const Job& job) const {
+  std::mutex mutex;
+  std::condition_variable_any never;
+  parts_.warmer.start(snapshot, source, fetch::Want::kBackground);
+  for (;;) {
+    const auto warm = parts_.warmer.progress(snapshot->key());
+    if (!warm) throw Error(Errc::kCancelled, "the fetching was stopped");
+    job.report({.stage = "fetching", .bytes = warm->written, .total = warm->bytes});
+    if (!warm->running) {
+      if (warm->error) throw Error(*warm->error);
+      if (warm->files_complete == warm->files) return;
+      throw Error(Errc::kNotReady, "not everything could be kept in the store");
+    }
+    std::unique_lock lock(mutex);
+    never.wait_for(lock, job.stop, kWarmPoll, [] { return false; });
+    if (job.stop.stop_requested()) throw Error(Errc::kCancelled, "the daemon is stopping");
+  }
+}
+
+}  // namespace weightfs::control

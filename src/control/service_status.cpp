@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "base/thread.hpp"
+#include "base/version.hpp"
+#include "control/residency.hpp"
+#include "control/service.hpp"
+
+#include <unistd.h>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+namespace weightfs::control {
+
+namespace {
+
+constexpr std::chrono::seconds kSampleInterval{1};
+
+const char* name_of(fetch::FillState state) noexcept {
+  switch (state) {
+    case fetch::FillState::kFilling:
+      return "filling";
+    case fetch::FillState::kComplete:
+      return "complete";
+    case fetch::FillState::kFailed:
+      return "failed";
+  }
+  return "";
+}
+
+const char* name_of(fetch::Want want) noexcept {
+  switch (want) {
+    case fetch::Want::kDemand:
+      return "demand";
+    case fetch::Want::kBackground:
+      return "background";
+    case fetch::Want::kFile:
+      return "file";
+  }
+  return "";
+}
+
+api::StoreStatus store_status(const store::Store& store) {
+  const store::StoreUsage usage = store.usage();
+  return {.directory = store.directory().string(),
+          .bytes = usage.bytes,
+          .blobs = usage.blobs,
+          .capacity = usage.capacity,
+          .free = usage.free,
+          .partial_bytes = usage.partial_bytes,
+          .evicted_open_bytes = usage.evicted_open_bytes,
+          .quarantined = usage.quarantined};
+}
+
+}  // namespace
+
+Service::Service(Parts parts)
+    : parts_(std::move(parts)), started_(std::chrono::steady_clock::now()) {
+  sampler_ = start_thread("rates", [this](std::stop_token stop) { sample_rates(std::move(stop)); });
+}
+
+void Service::sample_rates(std::stop_token stop) {
+  std::mutex mutex;
+  std::condition_variable_any never;
+  while (!stop.stop_requested()) {
+    RateTable::Counts counts;
+    for (const fetch::FillPtr& fill : parts_.fetcher.fills()) {
+      counts.emplace_back(fill->target().key(), fill->progress().received);
+    }
+    rates_.with([&](RateTable& rates) { rates.update(std::chrono::steady_clock::now(), counts); });
+    std::unique_lock lock(mutex);
+    never.wait_for(lock, stop, kSampleInterval, [] { return false; });
+  }
+}
+
+api::Status Service::status() {
+  const MountInfo mount = parts_.mount.mount_info();
+  const vfs::Counters counters = parts_.mount.counters();
+  const fetch::FetchCounters fetched = parts_.fetcher.counters();
+  const std::chrono::duration<double> up = std::chrono::steady_clock::now() - started_;
+  return {
+      .version = std::string(kVersion),
+      .pid = ::getpid(),
+      .keeper_pid = mount.keeper_pid,
+      .uptime_seconds = static_cast<std::uint64_t>(up.count()),
+      .mode = parts_.mode,
+      .mount = mount.mountpoint,
+      .passthrough = {.active = mount.passthrough_active, .reason = mount.passthrough_reason},
+      .store = store_status(parts_.store),
+      .cache = {.hits = counters.hits,
+                .misses = counters.misses,
+                .hit_bytes = counters.hit_bytes,
+                .miss_bytes = fetched.waited_bytes},
+      .source = {.bytes = fetched.source_bytes,
+                 .requests = fetched.requests,
+                 .retries = fetched.retries},
+      .fuse = {.lookups = counters.lookups,
+               .opens = counters.opens,
+               .reads = counters.reads,
+               .read_bytes = counters.read_bytes,
+               .open_files = counters.open_files},
+      .fetch = {.completed = fetched.completed,
+                .failed = fetched.failed,
+                .corrupt = fetched.corrupt},
+      .models = parts_.catalog.list().size(),
+      .fills = fills(),
+  };
+}
+
+std::vector<api::FillStatus> Service::fills() {
+  std::vector<api::FillStatus> all;
+  for (const fetch::FillPtr& fill : parts_.fetcher.fills()) {
+    // One that is complete is served from its blob: nothing is being fetched.
+    if (fill->progress().state != fetch::FillState::kComplete) all.push_back(fill_status(*fill));
+  }
+  return all;
+}
+
+api::FillStatus Service::fill_status(const fetch::Fill& fill) const {
+  const fetch::FillProgress progress = fill.progress();
+  const fetch::Target& target = fill.target();
+  api::FillStatus status{
+      .name = name_of(*target.snapshot),
+      .path = target.file().path,
+      .state = control::name_of(progress.state),
+      .want = control::name_of(progress.want),
+      .size = progress.size,
+      .written = progress.written,
+      .hashed = progress.hashed,
+      .received = progress.received,
+      .rate = rates_.with([&](const RateTable& rates) { return rates.rate(target.key()); }),
+      .parked = progress.parked,
+      .connections = progress.connections,
+      .streaming = progress.streaming,
+  };
+  if (const auto error = fill.error()) {
+    status.error = api::Fault{name(error->code()), error->what()};
+  }
+  return status;
+}
+
+std::string Service::name_of(const snapshot::Snapshot& snapshot) const {
+  std::string known;
+  for (const catalog::Model& model : parts_.catalog.list()) {
+    if (model.current == snapshot.key()) return model.name;
+    for (const Digest& revision : model.revisions) {
+      if (revision == snapshot.key()) known = model.name + "@" + snapshot.revision();
+    }
+  }
+  return known;
+}
+
+api::Progress Service::progress(const std::string& name) {
+  const catalog::Model model = require(name);
+  const snapshot::SnapshotPtr snapshot = current(model);
+  const auto warm = parts_.warmer.progress(snapshot->key());
+  const Residency resident = residency(parts_.store, parts_.fetcher, snapshot);
+  api::Progress progress{
+      .name = name,
+      .bytes = snapshot->bytes(),
+      .written = resident.bytes,
+      .verified = resident.verified,
+      .files = snapshot->files().size(),
+      .files_complete = resident.files_complete,
+      .complete = resident.complete,
+      .running = warm && warm->running,
+  };
+  if (warm && warm->error && !resident.complete) {
+    progress.error = api::Fault{weightfs::name(warm->error->code()), warm->error->what()};
+  }
+  return progress;
+}
+
+}  // namespace weightfs::control

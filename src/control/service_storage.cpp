@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "base/error.hpp"
+#include "control/service.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+namespace weightfs::control {
+
+namespace {
+
+void refuse_pinned(const catalog::Model& model) {
+  if (!model.pinned) return;
+  throw Error(Errc::kBusy,
+              fmt::format("{} is pinned{}; 'weightfs unpin {}' first", model.name,
+                          model.pin_reason.empty() ? "" : fmt::format(" ({})", model.pin_reason),
+                          model.name));
+}
+
+}  // namespace
+
+std::set<Digest> Service::digests_of(const Snapshots& snapshots) {
+  std::set<Digest> digests;
+  for (const auto& snapshot : snapshots) {
+    for (const snapshot::File& file : snapshot->files()) {
+      if (file.sha256) digests.insert(*file.sha256);
+    }
+  }
+  return digests;
+}
+
+/// Removes the blobs of `snapshots` but for those in `kept`, and counts both.
+api::Freed Service::release(const Snapshots& snapshots, const std::set<Digest>& kept,
+                            DryRun dry_run) {
+  std::map<Digest, std::uint64_t> resident;
+  for (const auto& snapshot : snapshots) {
+    for (const snapshot::File& file : snapshot->files()) {
+      if (file.sha256 && parts_.store.contains(*file.sha256)) resident[*file.sha256] = file.size;
+    }
+  }
+  api::Freed freed{.dry_run = dry_run == DryRun::kYes};
+  for (const auto& [digest, size] : resident) {
+    if (kept.contains(digest)) {
+      ++freed.shared_blobs;
+      freed.shared_bytes += size;
+    } else if (dry_run == DryRun::kYes) {
+      ++freed.blobs;
+      freed.bytes += size;
+    } else {
+      const std::uint64_t bytes = parts_.store.remove(digest);
+      parts_.mount.blob_gone(digest);
+      if (bytes == 0 && size > 0) continue;  // somebody else was faster
+      ++freed.blobs;
+      freed.bytes += bytes;
+    }
+  }
+  return freed;
+}
+
+/// What was fetched of files that nobody fetches now.
+void Service::discard_partials(const Snapshots& snapshots) {
+  std::set<Digest> running;
+  for (const fetch::FillPtr& fill : parts_.fetcher.fills()) running.insert(fill->target().key());
+  for (const auto& snapshot : snapshots) {
+    for (std::size_t i = 0; i < snapshot->files().size(); ++i) {
+      const fetch::Target target{.snapshot = snapshot, .file_index = i, .source = nullptr};
+      const snapshot::File& file = target.file();
+      if (file.sha256 && parts_.store.contains(*file.sha256)) continue;
+      const Digest key = target.key();
+      if (!running.contains(key)) parts_.store.discard_partial(key);
+    }
+  }
+}
+
+api::Freed Service::remove(const std::string& name, DryRun dry_run) {
+  const catalog::Model model = require(name);
+  refuse_pinned(model);
+  const Snapshots removed = snapshots_of(model, Scope::kAllRevisions);
+  Snapshots others;
+  for (const catalog::Model& other : parts_.catalog.list()) {
+    if (other.name == name) continue;
+    std::ranges::copy(snapshots_of(other, Scope::kAllRevisions), std::back_inserter(others));
+  }
+  if (dry_run == DryRun::kNo) {
+    parts_.catalog.remove(name);
+    parts_.mount.name_changed(name);
+    Snapshots unused;
+    for (const auto& snapshot : removed) {
+      if (parts_.catalog.snapshot(snapshot->key())) continue;  // another name has it
+      parts_.warmer.stop(snapshot->key());
+      unused.push_back(snapshot);
+    }
+    discard_partials(unused);
+  }
+  api::Freed freed = release(removed, digests_of(others), dry_run);
+  freed.name = name;
+  return freed;
+}
+
+api::Freed Service::evict(const std::string& name, DryRun dry_run) {
+  const catalog::Model model = require(name);
+  refuse_pinned(model);
+  Snapshots pinned;
+  for (const catalog::Model& other : parts_.catalog.list()) {
+    if (!other.pinned) continue;
+    std::ranges::copy(snapshots_of(other, Scope::kCurrent), std::back_inserter(pinned));
+  }
+  const Snapshots evicted = snapshots_of(model, Scope::kCurrent);
+  if (dry_run == DryRun::kNo) {
+    // A warm would bring back what is taken away.
+    parts_.warmer.stop(model.current);
+    const bool shared = std::ranges::any_of(
+        pinned, [&](const auto& snapshot) { return snapshot->key() == model.current; });
+    if (!shared) discard_partials(evicted);
+  }
+  api::Freed freed = release(evicted, digests_of(pinned), dry_run);
+  freed.name = name;
+  return freed;
+}
+
+api::Progress Service::warm(const std::string& name) {
+  const catalog::Model model = require(name);
+  if (!keeps()) {
+    throw Error(
+        Errc::kUnsupported,
+        fmt::format("nothing is kept in this configuration (mode {}), so {} cannot be warmed",
+                    parts_.mode, name));
+  }
+  const snapshot::SnapshotPtr snapshot = current(model);
+  const api::Progress before = progress(name);
+  if (before.complete) return before;
+  parts_.warmer.start(snapshot, parts_.sources.get(snapshot->source()), fetch::Want::kBackground);
+  api::Progress now = progress(name);
+  now.error.reset();  // of a warm before this one
+  now.running = !now.complete;
+  return now;
+}
+
+api::Model Service::pin(const std::string& name, const std::string& reason) {
+  parts_.catalog.set_pinned(name, true, reason);
+  if (keeps()) (void)warm(name);
+  return summary_of(name);
+}
+
+api::Model Service::unpin(const std::string& name) {
+  parts_.catalog.set_pinned(name, false, "");
+  return summary_of(name);
+}
+
+std::vector<std::string> Service::files_with(const Digest& digest) const {
+  std::vector<std::string> files;
+  for (const catalog::Model& model : parts_.catalog.list()) {
+    const auto snapshot = parts_.catalog.snapshot(model.current);
+    if (!snapshot) continue;
+    for (const snapshot::File& file : snapshot->files()) {
+      if (file.sha256 == digest) files.push_back(model.name + "/" + file.path);
+    }
+  }
+  return files;
+}
+
+api::VerifyResult Service::verify(const std::string& name, const Job& job) {
+  std::vector<Digest> digests;
+  std::uint64_t total = 0;
+  if (name.empty()) {
+    digests = parts_.store.list();
+    total = parts_.store.usage().bytes;
+  } else {
+    const auto snapshot = current(require(name));
+    std::set<Digest> seen;
+    for (const snapshot::File& file : snapshot->files()) {
+      if (!file.sha256 || !parts_.store.contains(*file.sha256)) continue;
+      if (!seen.insert(*file.sha256).second) continue;
+      digests.push_back(*file.sha256);
+      total += file.size;
+    }
+  }
+  api::VerifyResult result;
+  for (const Digest& digest : digests) {
+    const auto outcome = parts_.store.verify(digest, [&](std::uint64_t bytes) {
+      if (job.stop.stop_requested()) throw Error(Errc::kCancelled, "the daemon is stopping");
+      result.bytes += bytes;
+      job.report({.stage = "verifying", .bytes = result.bytes, .total = total});
+    });
+    if (outcome == store::VerifyOutcome::kMissing) continue;
+    ++result.blobs;
+    if (outcome == store::VerifyOutcome::kIntact) continue;
+    parts_.mount.blob_gone(digest);
+    result.corrupt.push_back({.sha256 = digest.hex(), .files = files_with(digest)});
+  }
+  return result;
+}
+
+}  // namespace weightfs::control

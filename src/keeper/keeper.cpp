@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "keeper/keeper.hpp"
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "keeper/backing_files.hpp"
+#include "keeper/listener.hpp"
+#include "keeper/mount.hpp"
+#include "keeper/protocol.hpp"
+#include "keeper/session_memory.hpp"
+#include "keeper/supervisor.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <algorithm>
+#include <cstring>
+#include <list>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace weightfs::keeper {
+
+namespace {
+
+/// How often the mount is looked at. /dev/fuse is not in the poll set for good: the kernel wakes
+/// every poller of it for every request.
+constexpr std::chrono::milliseconds kTick{1000};
+constexpr std::size_t kMaxConnections = 8;
+constexpr std::int64_t kMaxReadAhead = 64 << 10;  // KiB
+constexpr int kOomScore = -500;
+
+/// Makes the kernel choose others first when memory runs out: without the keeper there is no mount.
+/// Best effort. Returns what the score was.
+std::string lower_oom_score() {
+  try {
+    constexpr const char* kPath = "/proc/self/oom_score_adj";
+    std::string old = read_file(kPath, 64);
+    if (std::stoi(old) > kOomScore) {
+      const std::string text = std::to_string(kOomScore);
+      write_at(open_file(kPath, O_WRONLY), 0, std::as_bytes(std::span(text)));
+    }
+    return old;
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
+Response reply(int error, std::string_view message) {
+  Response response{.error = error};
+  response.size = static_cast<std::uint32_t>(std::min(message.size(), response.payload.size()));
+  std::memcpy(response.payload.data(), message.data(), response.size);
+  return response;
+}
+
+}  // namespace
+
+class Keeper::State {
+ public:
+  State(KeeperOptions options, Log log)
+      : options_(std::move(options)),
+        log_(std::move(log)),
+        memory_(SessionMemory::create()),
+        listener_(make_listener()),
+        mount_(options_.mountpoint, options_.source_name, log_),
+        backings_(mount_.fuse()) {
+    log_.info("mounted on {}", mount_.path());
+  }
+
+  int run(int stop_descriptor) {
+    const std::string oom_score = lower_oom_score();
+    if (!options_.daemon_command.empty()) {
+      supervisor_.emplace(DaemonOptions{.command = options_.daemon_command,
+                                        .uid = options_.daemon_uid,
+                                        .gid = options_.daemon_gid,
+                                        .oom_score_adj = oom_score},
+                          options_.stop_grace, log_);
+    }
+    while (!result_ || (supervisor_ && supervisor_->running())) turn(stop_descriptor);
+    mount_.unmount(Mount::IfBusy::kDetach);
+    log_.info("unmounted {}", mount_.path());
+    return *result_;
+  }
+
+ private:
+  struct Connection {
+    Fd socket;
+    bool supervised = false;
+  };
+  using Connections = std::list<Connection>;
+
+  std::optional<Listener> make_listener() const {
+    if (options_.socket.empty()) {
+      if (!options_.daemon_command.empty()) return std::nullopt;
+      throw Error(Errc::kInvalid, "the keeper needs a socket or a daemon to start");
+    }
+    return std::optional<Listener>(std::in_place, options_.socket, options_.daemon_uid,
+                                   options_.daemon_gid, log_);
+  }
+
+  /// One round of the loop. Connections come before the end of the process that holds one, so that
+  /// a hello counts; the mount comes before it, too, so that a daemon that ends because the
+  /// connection was aborted is not taken for one that wanted to.
+  void turn(int stop_descriptor) {
+    std::vector<pollfd> watched{watch(result_ ? -1 : stop_descriptor),
+                                watch(listener_ ? listener_->descriptor() : -1),
+                                watch(supervisor_ ? supervisor_->descriptor() : -1)};
+    for (const Connection& connection : connections_) {
+      watched.push_back(watch(connection.socket.value()));
+    }
+    if (::poll(watched.data(), watched.size(), patience()) < 0) return;  // EINTR
+    now_ = clock_.now();
+    auto polled = watched.begin() + 3;
+    for (auto at = connections_.begin(); at != connections_.end() && polled != watched.end();
+         ++polled) {
+      const auto connection = at++;
+      if (polled->revents != 0 && !serve(*connection)) drop(connection);
+    }
+    check_mount();
+    if (watched[0].revents != 0) finish(0);
+    if (watched[1].revents != 0) accept();
+    if (watched[2].revents != 0) reap();
+    if (supervisor_) {
+      if (std::optional<Fd> socket = supervisor_->advance(now_)) {
+        connections_.push_back({.socket = std::move(*socket), .supervised = true});
+      }
+    }
+  }
+
+  /// The connection goes with the process, whatever children of it may still hold the socket: the
+  /// next daemon must not find it busy.
+  void reap() {
+    const auto left = std::find_if(connections_.begin(), connections_.end(),
+                                   [](const Connection& each) { return each.supervised; });
+    if (left != connections_.end()) drop(left);
+    if (const std::optional<int> status = supervisor_->reap(now_)) finish(*status);
+  }
+
+  static pollfd watch(int descriptor) { return {.fd = descriptor, .events = POLLIN, .revents = 0}; }
+
+  int patience() const {
+    std::chrono::milliseconds left = kTick;
+    if (supervisor_ && supervisor_->due()) {
+      left = std::clamp(
+          std::chrono::ceil<std::chrono::milliseconds>(*supervisor_->due() - clock_.now()),
+          std::chrono::milliseconds(0), kTick);
+    }
+    return static_cast<int>(left.count());
+  }
+
+  /// From here on the loop only waits for the daemon that it started itself.
+  void finish(int status) {
+    if (result_) return;
+    result_ = status;
+    if (supervisor_) supervisor_->stop(now_);
+  }
+
+  void check_mount() {
+    if (result_ || mount_.connected()) return;
+    if (mount_.in_place()) {
+      log_.error("the connection of {} was aborted", mount_.path());
+      return finish(kKeeperGaveUp);
+    }
+    finish(0);
+  }
+
+  void accept() {
+    std::optional<Fd> socket = listener_->accept();
+    if (!socket) return;
+    if (connections_.size() >= kMaxConnections) {
+      log_.warning("refused a connection: {} are open", connections_.size());
+    } else {
+      connections_.push_back({.socket = std::move(*socket)});
+    }
+  }
+
+  void drop(Connections::iterator connection) {
+    if (daemon_ == &*connection) {
+      log_.info("the daemon has left");
+      daemon_ = nullptr;
+      if (released_) finish(0);
+    }
+    if (connection->supervised) supervisor_->expect_end(now_);
+    connections_.erase(connection);
+  }
+
+  /// Answers one request; false to close the connection.
+  bool serve(Connection& connection) {
+    Request request;
+    std::vector<Fd> descriptors;
+    switch (receive_message(connection.socket.value(),
+                            std::as_writable_bytes(std::span(&request, 1)), descriptors)) {
+      case Received::kNothing:
+        return true;
+      case Received::kClosed:
+        return false;
+      case Received::kMessage:
+        break;
+    }
+    const bool wants_file = request.operation == Operation::kOpenBacking;
+    if (request.magic != kProtocolMagic || descriptors.size() != (wants_file ? 1U : 0U)) {
+      log_.warning("closing a connection that does not speak the keeper's protocol");
+      return false;
+    }
+    Response response;
+    std::vector<int> given;
+    try {
+      if (request.version != kProtocolVersion) {
+        throw Error(Errc::kUnsupported,
+                    fmt::format("the keeper speaks version {} of its protocol, the daemon {}",
+                                kProtocolVersion, request.version));
+      }
+      if (request.operation == Operation::kHello) {
+        response = greet(connection);
+        given = {mount_.fuse().value(), memory_.value()};
+      } else if (daemon_ != &connection) {
+        throw Error(Errc::kPermission, "a daemon says hello first");
+      } else {
+        response = wants_file ? Response{.value = backings_.open(descriptors.front())}
+                              : answer(request.operation, request.value);
+      }
+    } catch (const Error& error) {
+      response = reply(to_errno(error.code()), error.what());
+    }
+    return send_message(connection.socket.value(), std::as_bytes(std::span(&response, 1)), given);
+  }
+
+  Response greet(Connection& connection) {
+    if (daemon_ && daemon_ != &connection) {
+      throw Error(Errc::kBusy, "another daemon serves " + mount_.path());
+    }
+    daemon_ = &connection;
+    if (connection.supervised) supervisor_->note_hello();
+    log_.info("a daemon serves {}", mount_.path());
+    return reply(0, mount_.path());
+  }
+
+  Response answer(Operation operation, std::int64_t value) {
+    switch (operation) {
+      case Operation::kCloseBacking:
+        backings_.close(static_cast<std::int32_t>(value));
+        return {};
+      case Operation::kListBackings:
+        return list_backings(static_cast<std::int32_t>(value));
+      case Operation::kSetReadAhead:
+        if (value < 0 || value > kMaxReadAhead) {
+          throw Error(Errc::kInvalid, fmt::format("a read-ahead of {} KiB", value));
+        }
+        mount_.set_read_ahead(static_cast<std::uint32_t>(value));
+        return {};
+      case Operation::kUnmount:
+        mount_.unmount(value == 1 ? Mount::IfBusy::kDetach : Mount::IfBusy::kFail);
+        released_ = true;
+        return {};
+      case Operation::kHello:
+      case Operation::kOpenBacking:
+        break;
+    }
+    throw Error(Errc::kInvalid, "the keeper does not know this request");
+  }
+
+  Response list_backings(std::int32_t after) const {
+    Response page;
+    const auto& ids = backings_.ids();
+    for (auto id = ids.upper_bound(after);
+         id != ids.end() && page.size + sizeof *id <= page.payload.size(); ++id) {
+      std::memcpy(page.payload.data() + page.size, &*id, sizeof *id);
+      page.size += sizeof *id;
+    }
+    return page;
+  }
+
+  KeeperOptions options_;
+  Log log_;
+  SystemClock clock_;
+  Fd memory_;
+  std::optional<Listener> listener_;
+  Mount mount_;
+  BackingFiles backings_;
+  std::optional<Supervisor> supervisor_;
+  Connections connections_;
+  const Connection* daemon_ = nullptr;  ///< the one that said hello
+  bool released_ = false;               ///< the daemon has asked for the unmount
+  std::optional<int> result_;
+  Clock::TimePoint now_{};
+};
+
+Keeper::Keeper(KeeperOptions options, Log log)
+    : state_(std::make_unique<State>(std::move(options), std::move(log))) {
+}
+Keeper::~Keeper() = default;
+
+int Keeper::run(int stop_descriptor) {
+  return state_->run(stop_descriptor);
+}
+
+}  // namespace weightfs::keeper

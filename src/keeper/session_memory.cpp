@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "keeper/session_memory.hpp"
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/synchronized.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+
+// What a kill -9 can leave behind, and why each is harmless:
+//   - a log record without its length published: the next append overwrites it;
+//   - a slot counted as touched, or with a state, but without a node id: it is still free;
+//   - a FUSE_INIT half written: the state says kNone, as before it was read.
+// The processor retires a thread's stores in program order before the kill takes effect, so only
+// the compiler has to be kept from reordering them; the atomics and the signal fence do that.
+
+namespace weightfs::keeper {
+
+namespace {
+
+constexpr std::uint64_t kMagic = 0x314d'454d'5346'5757ULL;  // "WWFSMEM1"
+constexpr std::uint32_t kVersion = 1;
+constexpr std::size_t kMaxInit = 1 << 10;
+constexpr std::size_t kMaxRecord = 64 << 10;
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+constexpr std::uint64_t kFree = 0;  // no node id is 0 (FUSE_ROOT_ID is 1)
+
+struct Header {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t init_state;
+  std::uint64_t log_size;
+  std::uint32_t init_size;
+  std::uint32_t
+      slots_touched;  // slots from here on were never used; reading them would cost memory
+  std::byte init[kMaxInit];
+};
+
+struct Slot {
+  std::uint64_t node_id;
+  std::uint64_t state;  // backing id in the upper half, opens in the lower: one store changes both
+};
+
+constexpr std::size_t kHeaderBytes = 4096;
+constexpr std::size_t kSlotBytes = SessionMemory::kMaxBackingSlots * sizeof(Slot);
+constexpr std::size_t kTotalBytes = kHeaderBytes + kSlotBytes + SessionMemory::kLogBytes;
+static_assert(sizeof(Header) <= kHeaderBytes && std::is_trivially_copyable_v<Header>);
+static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free);
+
+template <class T>
+T load(const T& shared) {
+  return std::atomic_ref<T>(const_cast<T&>(shared)).load();
+}
+
+template <class T>
+void publish(T& shared, std::type_identity_t<T> value) {
+  std::atomic_ref<T>(shared).store(value);
+}
+
+std::uint64_t pack(std::int32_t backing_id, std::uint32_t opens) {
+  return std::uint64_t{static_cast<std::uint32_t>(backing_id)} << 32 | opens;
+}
+
+SessionMemory::Backing unpack(std::uint64_t node_id, std::uint64_t state) {
+  return {node_id, static_cast<std::int32_t>(state >> 32), static_cast<std::uint32_t>(state)};
+}
+
+[[noreturn]] void corrupt(const std::string& what) {
+  throw Error(Errc::kCorrupt, "the session memory is damaged: " + what);
+}
+
+}  // namespace
+
+class SessionMemory::State {
+ public:
+  /// Which slot has a node id, and which of the touched slots are free. Rebuilt from the slots at
+  /// start, so that no hash table has to survive a kill.
+  struct Index {
+    std::unordered_map<std::uint64_t, std::uint32_t> slot_of;
+    std::vector<std::uint32_t> free;
+  };
+
+  explicit State(const Fd& memory) {
+    struct stat status {};
+    if (::fstat(memory.value(), &status) != 0) throw_errno(errno, "stat the session memory");
+    if (status.st_size != static_cast<off_t>(kTotalBytes)) corrupt("wrong size");
+    if ((::fcntl(memory.value(), F_GET_SEALS) & kSeals) != kSeals) corrupt("it is not sealed");
+    void* base = ::mmap(nullptr, kTotalBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                        memory.value(), 0);
+    if (base == MAP_FAILED) throw_errno(errno, "map the session memory");
+    base_ = static_cast<std::byte*>(base);
+    try {
+      check();
+    } catch (...) {
+      ::munmap(base_, kTotalBytes);
+      throw;
+    }
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() { ::munmap(base_, kTotalBytes); }
+
+  [[nodiscard]] Header& header() const { return *reinterpret_cast<Header*>(base_); }
+  [[nodiscard]] std::span<Slot> slots() const {
+    return {reinterpret_cast<Slot*>(base_ + kHeaderBytes), kMaxBackingSlots};
+  }
+  [[nodiscard]] std::byte* log() const { return base_ + kHeaderBytes + kSlotBytes; }
+
+  /// Calls `visit(text)` for each published record.
+  template <class Visit>
+  void each_record(Visit visit) const {
+    const std::uint64_t size = load(header().log_size);
+    if (size > kLogBytes) corrupt("the log is longer than its room");
+    for (std::uint64_t at = 0; at < size;) {
+      std::uint32_t length = 0;
+      if (size - at < sizeof length) corrupt("the log ends inside a record");
+      std::memcpy(&length, log() + at, sizeof length);
+      at += sizeof length;
+      if (length > kMaxRecord || size - at < length) corrupt("a record is longer than the log");
+      visit(std::string_view(reinterpret_cast<const char*>(log() + at), length));
+      at += length;
+    }
+  }
+
+  /// The slot's state word; nullptr where the node id has none.
+  std::uint64_t* find(const Index& slots_in_use, std::uint64_t node_id) const {
+    const auto found = slots_in_use.slot_of.find(node_id);
+    return found == slots_in_use.slot_of.end() ? nullptr : &slots()[found->second].state;
+  }
+
+  std::uint64_t& must_find(const Index& slots_in_use, std::uint64_t node_id) const {
+    if (std::uint64_t* state = find(slots_in_use, node_id)) return *state;
+    throw Error(Errc::kInternal, "node " + std::to_string(node_id) + " is not known to be open");
+  }
+
+  /// Also serialises every writer of the mapped memory.
+  Synchronized<Index> index;
+
+ private:
+  void check() {
+    if (header().magic != kMagic) corrupt("wrong magic");
+    if (header().version != kVersion) {
+      throw Error(Errc::kUnsupported, "the session memory has version " +
+                                          std::to_string(header().version) +
+                                          ", this program knows " + std::to_string(kVersion));
+    }
+    if (load(header().init_state) > static_cast<std::uint32_t>(InitState::kDone) ||
+        header().init_size > kMaxInit) {
+      corrupt("the saved FUSE_INIT makes no sense");
+    }
+    each_record([](std::string_view) {});
+    auto table = index.lock();
+    if (header().slots_touched > kMaxBackingSlots) corrupt("more backing slots than there are");
+    for (std::uint32_t at = 0; at < header().slots_touched; ++at) {
+      const std::uint64_t node_id = load(slots()[at].node_id);
+      if (node_id == kFree) {
+        table->free.push_back(at);
+        continue;
+      }
+      const Backing backing = unpack(node_id, load(slots()[at].state));
+      if (backing.opens == 0 || (backing.backing_id <= 0 && backing.backing_id != kCached)) {
+        corrupt("a backing slot makes no sense");
+      }
+      if (!table->slot_of.emplace(node_id, at).second) corrupt("a node id has two backing slots");
+    }
+  }
+
+  std::byte* base_ = nullptr;
+};
+
+Fd SessionMemory::create() {
+  Fd memory(::memfd_create("weightfs-session", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory) throw_errno(errno, "create the session memory");
+  if (::ftruncate(memory.value(), static_cast<off_t>(kTotalBytes)) != 0 ||
+      ::fcntl(memory.value(), F_ADD_SEALS, kSeals) != 0) {
+    throw_errno(errno, "size the session memory");
+  }
+  Header header{};
+  header.magic = kMagic;
+  header.version = kVersion;
+  write_at(memory, 0, std::as_bytes(std::span(&header, 1)));
+  return memory;
+}
+
+SessionMemory::SessionMemory(const Fd& memory) : state_(std::make_unique<State>(memory)) {
+}
+SessionMemory::~SessionMemory() = default;
+
+SessionMemory::InitState SessionMemory::init_state() const {
+  return static_cast<InitState>(load(state_->header().init_state));
+}
+
+void SessionMemory::save_init(std::span<const std::byte> request) {
+  if (request.empty() || request.size() > kMaxInit) {
+    throw Error(Errc::kInvalid, "a FUSE_INIT of " + std::to_string(request.size()) + " bytes");
+  }
+  auto writers = state_->index.lock();
+  if (init_state() == InitState::kDone) {
+    throw Error(Errc::kInternal, "the kernel sent FUSE_INIT twice");
+  }
+  Header& header = state_->header();
+  publish(header.init_state, static_cast<std::uint32_t>(InitState::kNone));
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  std::memcpy(header.init, request.data(), request.size());
+  header.init_size = static_cast<std::uint32_t>(request.size());
+  publish(header.init_state, static_cast<std::uint32_t>(InitState::kPending));
+}
+
+void SessionMemory::mark_init_done() {
+  auto writers = state_->index.lock();
+  if (init_state() == InitState::kNone) {
+    throw Error(Errc::kInternal, "FUSE_INIT was answered before it was saved");
+  }
+  publish(state_->header().init_state, static_cast<std::uint32_t>(InitState::kDone));
+}
+
+std::vector<std::byte> SessionMemory::saved_init() const {
+  auto writers = state_->index.lock();
+  if (init_state() == InitState::kNone) return {};
+  const Header& header = state_->header();
+  return {header.init, header.init + header.init_size};
+}
+
+void SessionMemory::append(std::string_view record) {
+  if (record.size() > kMaxRecord) {
+    throw Error(Errc::kInvalid, "a session record of " + std::to_string(record.size()) + " bytes");
+  }
+  auto writers = state_->index.lock();
+  std::uint64_t& log_size = state_->header().log_size;
+  const std::uint64_t at = load(log_size);
+  const auto length = static_cast<std::uint32_t>(record.size());
+  if (kLogBytes - at < sizeof length + length) {
+    throw Error(Errc::kNoSpace, "the session log is full");
+  }
+  std::memcpy(state_->log() + at, &length, sizeof length);
+  std::memcpy(state_->log() + at + sizeof length, record.data(), length);
+  publish(log_size, at + sizeof length + length);
+}
+
+std::vector<std::string> SessionMemory::records() const {
+  std::vector<std::string> all;
+  auto writers = state_->index.lock();
+  state_->each_record([&](std::string_view record) { all.emplace_back(record); });
+  return all;
+}
+
+std::optional<SessionMemory::Backing> SessionMemory::backing(std::uint64_t node_id) const {
+  auto index = state_->index.lock();
+  const std::uint64_t* state = state_->find(*index, node_id);
+  if (!state) return std::nullopt;
+  return unpack(node_id, load(*state));
+}
+
+void SessionMemory::add_backing(std::uint64_t node_id, std::int32_t backing_id) {
+  auto index = state_->index.lock();
+  if (node_id == kFree || (backing_id <= 0 && backing_id != kCached) ||
+      index->slot_of.contains(node_id)) {
+    throw Error(Errc::kInternal, "node " + std::to_string(node_id) + " cannot get backing id " +
+                                     std::to_string(backing_id));
+  }
+  std::uint32_t& touched = state_->header().slots_touched;
+  std::uint32_t at = load(touched);
+  if (!index->free.empty()) {
+    at = index->free.back();
+    index->free.pop_back();
+  } else if (at < kMaxBackingSlots) {
+    publish(touched, at + 1);
+  } else {
+    throw Error(Errc::kNoSpace, "too many files are open at once");
+  }
+  index->slot_of.emplace(node_id, at);
+  Slot& slot = state_->slots()[at];
+  publish(slot.state, pack(backing_id, 1));
+  publish(slot.node_id, node_id);
+}
+
+std::uint32_t SessionMemory::count_open(std::uint64_t node_id) {
+  auto index = state_->index.lock();
+  std::uint64_t& state = state_->must_find(*index, node_id);
+  const Backing now = unpack(node_id, load(state));
+  publish(state, pack(now.backing_id, now.opens + 1));
+  return now.opens + 1;
+}
+
+std::uint32_t SessionMemory::count_release(std::uint64_t node_id) {
+  auto index = state_->index.lock();
+  std::uint64_t& state = state_->must_find(*index, node_id);
+  const Backing now = unpack(node_id, load(state));
+  if (now.opens > 1) {
+    publish(state, pack(now.backing_id, now.opens - 1));
+    return now.opens - 1;
+  }
+  const std::uint32_t at = index->slot_of.at(node_id);
+  publish(state_->slots()[at].node_id, kFree);
+  index->slot_of.erase(node_id);
+  index->free.push_back(at);
+  return 0;
+}
+
+std::vector<SessionMemory::Backing> SessionMemory::backings() const {
+  std::vector<Backing> all;
+  auto index = state_->index.lock();
+  all.reserve(index->slot_of.size());
+  for (const auto& [node_id, at] : index->slot_of) {
+    all.push_back(unpack(node_id, load(state_->slots()[at].state)));
+  }
+  return all;
+}
+
+}  // namespace weightfs::keeper

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "net/redirect.hpp"
+
+#include "base/error.hpp"
+
+#include <strings.h>
+#include <algorithm>
+#include <array>
+
+namespace weightfs::net {
+
+namespace {
+
+/// A list of what is harmless rather than of what is secret: tokens have many names.
+bool describes_object(const std::string& name) {
+  constexpr std::array<const char*, 8> kNames = {
+      "accept",        "accept-encoding",     "cache-control", "if-match",
+      "if-none-match", "if-unmodified-since", "if-range",      "range",
+  };
+  return std::ranges::any_of(
+      kNames, [&](const char* known) { return ::strcasecmp(known, name.c_str()) == 0; });
+}
+
+}  // namespace
+
+bool is_redirect(int status) noexcept {
+  return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+Hop follow_redirect(const Hop& from, std::string_view location) {
+  Hop to{.url = from.url.resolve(location), .headers = {}};
+  if (from.url.origin().scheme == "https" && to.url.origin().scheme != "https") {
+    throw Error(Errc::kInvalid, from.url.display() + " redirects from https to " +
+                                    to.url.display() + ", which is refused");
+  }
+  const bool same_origin = from.url.origin() == to.url.origin();
+  std::ranges::copy_if(from.headers, std::back_inserter(to.headers), [&](const auto& header) {
+    return same_origin || describes_object(header.first);
+  });
+  return to;
+}
+
+}  // namespace weightfs::net

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "net/http_client.hpp"
+#include "net/url.hpp"
+
+#include <string_view>
+
+namespace weightfs::net {
+
+/// Where a request stands on its way through redirects.
+struct Hop {
+  Url url;
+  Headers headers;
+};
+
+/// 301, 302, 303, 307, 308: what a GET or HEAD goes on from.
+[[nodiscard]] bool is_redirect(int status) noexcept;
+
+/// The hop that `location` leads to, with the headers that may go along: all of them within one
+/// origin, only those that describe the wanted object to another. A header that was left behind
+/// does not come back. Error(kInvalid) for https to http, other schemes, a user name in the URL,
+/// and garbage. Pure.
+[[nodiscard]] Hop follow_redirect(const Hop& from, std::string_view location);
+
+}  // namespace weightfs::net

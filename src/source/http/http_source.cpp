@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "source/http/http_source.hpp"
+
+#include "base/error.hpp"
+#include "snapshot/byte_text.hpp"
+#include "source/error_context.hpp"
+#include "source/guarded_sink.hpp"
+#include "source/http/listing.hpp"
+#include "source/http/object_info.hpp"
+#include "source/http/range_read.hpp"
+#include "source/http/validator.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace weightfs::source {
+
+namespace {
+
+std::string name_of_one_file(const net::Url& url) {
+  if (!url.path().ends_with('/')) return file_name_of(url);
+  if (!url.query().empty()) {
+    throw Error(Errc::kInvalid, url.display() + " is a directory and takes no query");
+  }
+  return "";
+}
+
+}  // namespace
+
+HttpSource::HttpSource(const snapshot::Reference& reference, net::HttpClient& http)
+    : reference_(reference.text()),
+      url_(net::Url::parse(reference_)),
+      file_name_(name_of_one_file(url_)),
+      http_(http) {
+}
+
+snapshot::Snapshot HttpSource::resolve(std::stop_token stop) {
+  std::vector<snapshot::File> files;
+  if (is_directory()) {
+    files = list_directory(http_, url_, stop);
+  } else {
+    files.push_back(describe_file(stop));
+  }
+  return {reference_, "", std::move(files)};
+}
+
+snapshot::File HttpSource::describe_file(const std::stop_token& stop) const {
+  try {
+    const ObjectInfo info = ask_about(http_, url_.text(), stop);
+    return {.path = file_name_,
+            .size = info.validator.length,
+            .mtime = info.mtime,
+            .validator = info.validator.text()};
+  } catch (...) {
+    rethrow_with(url_.display());
+  }
+}
+
+void HttpSource::read(const snapshot::File& file, ByteRange range, Sink& sink,
+                      std::stop_token stop) {
+  const std::string what = snapshot::printable(file.path) + " bytes " +
+                           std::to_string(range.begin) + "-" + std::to_string(range.end - 1) +
+                           " from " + describe();
+  GuardedSink guarded(sink, range);
+  try {
+    net::Request request{.url = is_directory() ? url_of(url_, file.path).text() : url_.text()};
+    RangeRead::CheckVersion check_version;
+    if (file.validator.empty()) {
+      const std::string object = (file.sha256 ? file.sha256->hex() : "") + file.path;
+      check_version = [this, object](const net::ResponseHead& head) {
+        first_answers_.check(object, head);
+      };
+    } else {
+      const Validator validator = Validator::parse(file.validator);
+      if (const auto header = validator.precondition()) request.headers.push_back(*header);
+      check_version = [validator](const net::ResponseHead& head) {
+        if (const auto difference = validator.difference(head)) {
+          throw Error(Errc::kChanged, *difference);
+        }
+      };
+    }
+    RangeRead read(http_, std::move(request), file.size, guarded, std::move(check_version));
+    read.run(stop);
+    if (read.was_sent_whole() && range.size() < file.size) ignores_ranges_ = true;
+  } catch (...) {
+    if (guarded.failed()) throw;
+    rethrow_with(what);
+  }
+}
+
+std::optional<Fd> HttpSource::open_local(const snapshot::File& /*file*/) {
+  return std::nullopt;
+}
+
+std::string HttpSource::describe() const {
+  return url_.origin().authority();
+}
+
+}  // namespace weightfs::source

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "net/http_client.hpp"
+#include "net/url.hpp"
+#include "snapshot/reference.hpp"
+#include "source/http/first_answers.hpp"
+#include "source/source.hpp"
+
+#include <atomic>
+#include <string>
+
+namespace weightfs::source {
+
+/// A web server. `http(s)://HOST/DIR/` is the tree that `weightfs.json` or `SHA256SUMS` in it
+/// describes; `http(s)://HOST/FILE` is a snapshot of one file, known by its validator
+/// (http/validator.hpp) until it has been read.
+///
+/// Files are read with ranged GETs. Those with a validator carry a precondition, and every answer
+/// is compared with it. Those whose digest came with the listing are compared with the listing's
+/// size, and as http/first_answers.hpp says. A server that ignores ranges is read from the
+/// beginning of the file each time, and what was not asked for is thrown away: right, but slow.
+///
+/// Thread-safe. `http` must outlive it.
+class HttpSource final : public Source {
+ public:
+  /// Error(kInvalid) for a URL that is neither a directory nor a file, or a directory with a query.
+  HttpSource(const snapshot::Reference& reference, net::HttpClient& http);
+
+  [[nodiscard]] snapshot::Snapshot resolve(std::stop_token stop) override;
+  void read(const snapshot::File& file, ByteRange range, Sink& sink, std::stop_token stop) override;
+  [[nodiscard]] std::optional<Fd> open_local(const snapshot::File& file) override;
+  [[nodiscard]] std::string describe() const override;
+
+  /// Whether it was seen to send whole files where ranges were asked for.
+  [[nodiscard]] bool ignores_ranges() const noexcept { return ignores_ranges_; }
+
+ private:
+  [[nodiscard]] bool is_directory() const noexcept { return file_name_.empty(); }
+  [[nodiscard]] snapshot::File describe_file(const std::stop_token& stop) const;
+
+  const std::string reference_;
+  const net::Url url_;
+  const std::string file_name_;  ///< of the one file; empty for a directory
+  net::HttpClient& http_;
+  FirstAnswers first_answers_;
+  std::atomic<bool> ignores_ranges_{false};
+};
+
+}  // namespace weightfs::source

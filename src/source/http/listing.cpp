@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "source/http/listing.hpp"
+
+#include "base/error.hpp"
+#include "base/synchronized.hpp"
+#include "base/thread.hpp"
+#include "net/percent_encoding.hpp"
+#include "snapshot/byte_text.hpp"
+#include "snapshot/manifest.hpp"
+#include "source/error_context.hpp"
+#include "source/http/object_info.hpp"
+#include "source/http/status.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <optional>
+#include <thread>
+
+namespace weightfs::source {
+
+namespace {
+
+/// HEADs at once, for a listing without sizes.
+constexpr std::size_t kMaxAsking = 8;
+
+/// nullopt where there is no such document. Storage services that hide what exists answer 403 for
+/// 404: `forbidden` is set, and the caller goes on.
+std::optional<std::string> fetch_document(net::HttpClient& http, const net::Url& url,
+                                          const std::stop_token& stop, bool& forbidden) {
+  try {
+    auto [head, body] = http.fetch({.url = url.text()}, snapshot::kMaxManifestBytes, stop);
+    if (head.status == 404 || head.status == 410) return std::nullopt;
+    if (head.status == 403) {
+      forbidden = true;
+      return std::nullopt;
+    }
+    if (head.status != 200) throw_status(head);
+    check_encoding(head);
+    return std::move(body);
+  } catch (...) {
+    rethrow_with(url.display());
+  }
+}
+
+/// Fills in sizes and times, on several threads, each of which takes the next file until one fails.
+class SizeQuestions {
+ public:
+  SizeQuestions(net::HttpClient& http, const net::Url& directory,
+                std::vector<snapshot::File>& files, const std::stop_token& stop)
+      : http_(http),
+        directory_(directory),
+        files_(files),
+        forward_(stop, [this]() noexcept { stop_.request_stop(); }) {}
+
+  void ask_all() {
+    {
+      std::vector<std::jthread> threads;
+      for (std::size_t i = 0; i < std::min(kMaxAsking, files_.size()); ++i) {
+        threads.push_back(start_thread("http-head-" + std::to_string(i),
+                                       [this](const std::stop_token&) { ask_in_turn(); }));
+      }
+    }
+    failure_.with([](const std::exception_ptr& failure) {
+      if (failure) std::rethrow_exception(failure);
+    });
+  }
+
+ private:
+  void ask_in_turn() noexcept {
+    try {
+      for (std::size_t i = next_++; i < files_.size(); i = next_++) ask(files_[i]);
+    } catch (...) {
+      failure_.with([](std::exception_ptr& failure) {
+        if (!failure) failure = std::current_exception();  // later ones are "cancelled"
+      });
+      stop_.request_stop();
+    }
+  }
+
+  void ask(snapshot::File& file) {
+    try {
+      const ObjectInfo info =
+          ask_about(http_, url_of(directory_, file.path).text(), stop_.get_token());
+      file.size = info.validator.length;
+      file.mtime = info.mtime;
+    } catch (...) {
+      rethrow_with(snapshot::printable(file.path) + ", listed in SHA256SUMS");
+    }
+  }
+
+  net::HttpClient& http_;
+  const net::Url& directory_;
+  std::vector<snapshot::File>& files_;  ///< each element is one thread's
+  std::atomic<std::size_t> next_{0};
+  Synchronized<std::exception_ptr> failure_;
+  std::stop_source stop_;
+  std::stop_callback<std::function<void()>> forward_;
+};
+
+}  // namespace
+
+net::Url url_of(const net::Url& directory, std::string_view path) {
+  return net::Url::parse(directory.text() + net::percent_encode_path(path));
+}
+
+std::string file_name_of(const net::Url& url) {
+  const auto name = net::percent_decode(url.path().substr(url.path().rfind('/') + 1));
+  if (!name || name->find('/') != std::string::npos) {
+    throw Error(Errc::kInvalid, url.display() + " does not end in a file name");
+  }
+  snapshot::check_path(*name);
+  return *name;
+}
+
+std::vector<snapshot::File> list_directory(net::HttpClient& http, const net::Url& directory,
+                                           const std::stop_token& stop) {
+  bool forbidden = false;
+  if (const auto manifest =
+          fetch_document(http, url_of(directory, snapshot::kManifestName), stop, forbidden)) {
+    return snapshot::parse_manifest(*manifest);
+  }
+  if (const auto checksums =
+          fetch_document(http, url_of(directory, snapshot::kChecksumsName), stop, forbidden)) {
+    std::vector<snapshot::File> files = snapshot::parse_checksums(*checksums);
+    SizeQuestions(http, directory, files, stop).ask_all();
+    return files;
+  }
+  const std::string where = directory.display() + " has neither " +
+                            std::string(snapshot::kManifestName) + " nor " +
+                            std::string(snapshot::kChecksumsName);
+  if (forbidden) throw Error(Errc::kPermission, where + " that may be read (answered 403)");
+  throw Error(Errc::kNotFound, where + " (weightfs manifest DIR writes the first)");
+}
+
+}  // namespace weightfs::source

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "net/http_client.hpp"
+#include "snapshot/file.hpp"
+#include "source/guarded_sink.hpp"
+#include "source/http/ranged_answer.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <stop_token>
+#include <string>
+
+namespace weightfs::source {
+
+/// One range of one object, by as many requests as the server makes of it. A byte reaches the sink
+/// only once the head of its answer was found to be about this range of this version.
+///
+/// Confined to one thread. All that it is given must outlive it.
+class RangeRead {
+ public:
+  /// Judges the version that an answer is about, once its range is found right; throws.
+  using CheckVersion = std::function<void(const net::ResponseHead&)>;
+
+  RangeRead(net::HttpClient& http, net::Request request, std::uint64_t size, GuardedSink& sink,
+            CheckVersion check_version);
+
+  /// Until the sink has all of it. Error: as check_answer and HttpClient; kInvalid a body that is
+  /// longer than its head said; TransientError(kUnavailable) one that is shorter.
+  void run(const std::stop_token& stop);
+  /// Whether the server sent the whole object where a part was asked for.
+  [[nodiscard]] bool was_sent_whole() const noexcept {
+    return answer_.kind == RangedAnswer::Kind::kWhole;
+  }
+
+ private:
+  void run_once(const std::stop_token& stop);
+  void take_head(const net::ResponseHead& head);
+  void take_body(std::span<const std::byte> data);
+
+  net::HttpClient& http_;
+  net::Request request_;
+  const std::uint64_t size_;
+  GuardedSink& sink_;
+  const CheckVersion check_version_;
+  RangedAnswer answer_;
+  std::uint64_t position_ = 0;  ///< in the file, of the next byte of the body
+};
+
+}  // namespace weightfs::source

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "source/source_factory.hpp"
+
+#include "base/error.hpp"
+#include "source/file/file_source.hpp"
+#include "source/http/http_source.hpp"
+
+namespace weightfs::source {
+
+SourcePtr make_source(const snapshot::Reference& reference, net::HttpClient& http) {
+  switch (reference.scheme()) {
+    case snapshot::Scheme::kFile:
+      return std::make_shared<FileSource>(reference);
+    case snapshot::Scheme::kHttp:
+    case snapshot::Scheme::kHttps:
+      return std::make_shared<HttpSource>(reference, http);
+    case snapshot::Scheme::kHf:
+    case snapshot::Scheme::kOci:
+    case snapshot::Scheme::kS3:
+      break;
+  }
+  throw Error(Errc::kUnsupported,
+              reference.text() + ": this build reads file:// and http(s):// sources only");
+}
+
+}  // namespace weightfs::source

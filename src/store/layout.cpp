@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "store/layout.hpp"
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <sys/stat.h>
+#include <system_error>
+
+namespace weightfs::store {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kVersionText = "weightfs store 1\n";
+constexpr std::string_view kPartsSuffix = ".parts";
+/// Only the daemon has business here; consumers come through the mount.
+constexpr unsigned kFolderMode = 0700;
+
+constexpr std::array<std::string_view, 2> kNamesBeforeVersion{"VERSION.tmp", "lock"};
+constexpr std::array<std::string_view, 10> kNames{
+    "VERSION",      "VERSION.tmp",      "blobs", "index.db",  "index.db-journal",
+    "index.db-shm", "index.db-wal",     "lock",  "partial",   "quarantine"};
+
+void make_folder(const fs::path& path) {
+  if (::mkdir(path.c_str(), kFolderMode) != 0 && errno != EEXIST) {
+    throw_errno(errno, "create " + path.string());
+  }
+}
+
+bool is_filesystem_root(const fs::path& directory) {
+  struct stat self {};
+  struct stat parent {};
+  return ::stat(directory.c_str(), &self) == 0 && ::stat((directory / "..").c_str(), &parent) == 0 &&
+         (self.st_dev != parent.st_dev || self.st_ino == parent.st_ino);
+}
+
+bool has(auto names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+fs::path Layout::blob_folder(const Digest& digest) const { return blobs() / digest.hex().substr(0, 2); }
+
+fs::path Layout::blob(const Digest& digest) const {
+  const std::string hex = digest.hex();
+  return blobs() / hex.substr(0, 2) / hex;
+}
+
+fs::path Layout::parts(const Digest& digest) const {
+  return blob(digest).concat(kPartsSuffix.begin(), kPartsSuffix.end());
+}
+
+fs::path Layout::partial(const Digest& key) const { return partials() / key.hex(); }
+
+void Layout::create_directory() const {
+  std::error_code error;
+  if (fs::is_directory(directory_, error)) return;
+  if (fs::exists(directory_, error)) {
+    throw Error(Errc::kInvalid, fmt::format("the store {} is not a directory", directory_.string()));
+  }
+  if (directory_.has_parent_path()) {
+    fs::create_directories(directory_.parent_path(), error);
+    if (error) throw_errno(error.value(), "create " + directory_.parent_path().string());
+  }
+  make_folder(directory_);
+}
+
+void Layout::refuse_foreign() const {
+  std::error_code error;
+  bool versioned = false;
+  std::string foreign;
+  const auto keep_first = [&](const std::string& name) {
+    if (foreign.empty() || name < foreign) foreign = name;
+  };
+  std::string foreign_without_version;
+  for (fs::directory_iterator entry(directory_, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name == "lost+found" && is_filesystem_root(directory_)) continue;
+    if (name == "VERSION") versioned = true;
+    if (!has(kNames, name)) keep_first(name);
+    if (!has(kNamesBeforeVersion, name) &&
+        (foreign_without_version.empty() || name < foreign_without_version)) {
+      foreign_without_version = name;
+    }
+  }
+  if (error) throw_errno(error.value(), "list " + directory_.string());
+  if (!versioned) foreign = foreign_without_version;
+  if (!foreign.empty()) {
+    throw Error(Errc::kInvalid,
+                fmt::format("{} is not a weightfs store: it holds \"{}\"; give an empty directory",
+                            directory_.string(), foreign));
+  }
+}
+
+void Layout::initialise() const {
+  std::error_code error;
+  if (!fs::exists(version(), error)) {
+    // VERSION comes first: whatever stands beside it later is ours.
+    write_file_durably(version(), kVersionText);
+  } else if (const std::string text = read_file(version(), 4096); text != kVersionText) {
+    throw Error(Errc::kUnsupported,
+                fmt::format("the store {} has another format than this build reads (\"{}\"); it is "
+                            "expendable: remove it, or choose another directory",
+                            directory_.string(), kVersionText.substr(0, kVersionText.size() - 1)));
+  }
+  fs::remove(version().concat(".tmp"), error);
+  make_folder(directory_ / "blobs");
+  make_folder(blobs());
+  make_folder(partials());
+  make_folder(quarantine());
+}
+
+std::optional<Digest> digest_of_name(std::string_view name) {
+  const std::optional<Digest> digest = Digest::parse(name);
+  return digest && digest->hex() == name ? digest : std::nullopt;
+}
+
+}  // namespace weightfs::store

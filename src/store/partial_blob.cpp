@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "store/partial_blob.hpp"
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "store/partial_blob_state.hpp"
+#include "store/parts_file.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+namespace weightfs::store {
+
+namespace {
+
+/// The midstates to keep. A caller that goes by "parts that are whole" has one more where the size is a
+/// multiple of the part size; the digest itself stands for that one.
+std::span<const Midstate> kept_midstates(std::span<const Midstate> midstates, std::uint64_t size) {
+  const std::size_t count = midstate_count(size);
+  const bool whole_last = size > 0 && size % kPartSize == 0;
+  if (midstates.size() == count || (whole_last && midstates.size() == count + 1)) {
+    return midstates.first(count);
+  }
+  if (midstates.empty()) return {};
+  throw Error(Errc::kInternal, fmt::format("{} midstates for a blob of {} bytes, not {}",
+                                           midstates.size(), size, count));
+}
+
+}  // namespace
+
+PartialBlob::PartialBlob(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+PartialBlob::~PartialBlob() = default;
+
+const PartialKey& PartialBlob::key() const noexcept { return state_->key; }
+
+std::uint64_t PartialBlob::size() const noexcept { return state_->size; }
+
+std::uint64_t PartialBlob::written_bytes() const { return state_->map->written_bytes(); }
+
+std::vector<bool> PartialBlob::written_blocks() const { return state_->map->written_blocks(); }
+
+const Fd& PartialBlob::fd() const noexcept { return state_->data; }
+
+void PartialBlob::write(std::uint64_t offset, std::span<const std::byte> data) {
+  if (offset > state_->size || data.size() > state_->size - offset) {
+    throw Error(Errc::kInternal, "a write past the end of a partial blob");
+  }
+  try {
+    write_at(state_->data, offset, data);
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("partial blob {}, bytes {}-{}: {}", state_->key.hex(),
+                                          offset, offset + data.size(), error.what()));
+  }
+}
+
+void PartialBlob::set_written(ByteRange range) { state_->map->set_written(range); }
+
+std::size_t PartialBlob::read(std::uint64_t offset, std::span<std::byte> buffer) const {
+  return read_at(state_->data, offset, buffer);
+}
+
+void PartialBlob::checkpoint() {
+  const bool synced = state_->names_synced.with([](bool value) { return value; });
+  if (!synced) {
+    // Once: without its names, flushed data could not be found again.
+    sync_directory(state_->folder);
+    sync_directory(state_->folder.parent_path());
+    state_->names_synced.with([](bool& value) { value = true; });
+  }
+  state_->map->checkpoint(state_->data);
+}
+
+Blob PartialBlob::commit(const Digest& digest, std::span<const Midstate> midstates) {
+  State& state = *state_;
+  if (state.map->written_bytes() != state.size) {
+    throw Error(Errc::kInternal, "commit of a partial blob that is not complete");
+  }
+  const std::span<const Midstate> kept = kept_midstates(midstates, state.size);
+  Store::State::Staged staged{.data = state.folder / "data", .parts = {}, .identity = {}};
+  if (!kept.empty()) {
+    staged.parts = state.folder / "parts";
+    write_parts(staged.parts, digest, state.size, kept);
+  }
+  if (::fchmod(state.data.value(), 0444) != 0) throw_errno(errno, "chmod " + staged.data.string());
+  // fsync, not fdatasync: the modification time is part of the blob's identity.
+  if (::fsync(state.data.value()) != 0) {
+    const int error = errno;
+    state.map->distrust();
+    throw_errno(error, "flush " + staged.data.string());
+  }
+  staged.identity = identity_of(state.data);
+  Blob blob = state.store.publish(digest, staged);
+  state.remove_files();
+  return blob;
+}
+
+void PartialBlob::discard() { state_->remove_files(); }
+
+void PartialBlob::quarantine(const std::string& reason) {
+  state_->store.quarantine().take(state_->folder / "data", state_->key, reason);
+  state_->remove_files();
+}
+
+}  // namespace weightfs::store

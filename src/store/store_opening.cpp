@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+// What State does once, at open: bring index and partial blobs in line with the files.
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "store/block_map.hpp"
+#include "store/parts_file.hpp"
+#include "store/store_state.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <vector>
+
+namespace weightfs::store {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kRowsPerTransaction = 4096;
+
+/// Tells a store directory from a copy of it, in which every inode differs from the index: the copy of
+/// a folder has another inode number or, where chance has it, another time of birth.
+std::string root_of(const Layout& layout) {
+  struct statx status {};
+  if (::statx(AT_FDCWD, layout.blobs().c_str(), 0, STATX_INO | STATX_BTIME, &status) != 0) {
+    throw_errno(errno, "stat " + layout.blobs().string());
+  }
+  return fmt::format("{}:{}.{:09}", status.stx_ino, status.stx_btime.tv_sec, status.stx_btime.tv_nsec);
+}
+
+/// The size that `.parts` says the blob has, if it is there and whole.
+bool contradicts_parts(const Layout& layout, const BlobFiles::Found& found) {
+  if (!found.has_parts) return false;
+  const std::optional<PartsFile> parts = read_parts(layout.parts(found.digest));
+  return parts && parts->digest == found.digest && parts->size != found.identity.size;
+}
+
+}  // namespace
+
+void Store::State::open_index() {
+  index_ = Index::open(layout_.index(), root_of(layout_));
+  if (!index_) {
+    rebuild_index();
+    return;
+  }
+  for (const IndexRow& row : index_->unpublished()) settle(row);
+}
+
+void Store::State::rebuild_index() {
+  index_ = Index::create(layout_.index(), root_of(layout_));
+  std::vector<IndexRow> rows;
+  std::vector<Digest> wrong_size;
+  std::size_t count = 0;
+  const auto flush = [&] {
+    index_->add_found(rows);
+    count += rows.size();
+    rows.clear();
+  };
+  files_.scan(
+      [&](const BlobFiles::Found& found) {
+        if (contradicts_parts(layout_, found)) {
+          wrong_size.push_back(found.digest);
+          return;
+        }
+        const std::int64_t modified = found.identity.mtime_ns / 1'000'000'000;
+        rows.push_back({.digest = found.digest,
+                        .identity = found.identity,
+                        .created = modified,
+                        .last_used = modified,
+                        .verified_boot = 0});
+        if (rows.size() == kRowsPerTransaction) flush();
+      },
+      log_);
+  flush();
+  for (const Digest& digest : wrong_size) {
+    take_to_quarantine(digest, "found with another size than its parts say");
+  }
+  index_->finish_rebuild();
+  if (count > 0) log_.info("the index was rebuilt from {} blobs", count);
+}
+
+void Store::State::settle(const IndexRow& unpublished) {
+  switch (open_row(unpublished).presence) {
+    case Presence::kIntact: index_->end_publish(unpublished.digest); break;
+    case Presence::kMissing: index_->remove(unpublished.digest); break;
+    case Presence::kDiffers:
+      take_to_quarantine(unpublished.digest, "another file than the one that was being published");
+      break;
+  }
+}
+
+void Store::State::find_partials() {
+  std::error_code error;
+  std::vector<fs::path> useless;
+  for (fs::directory_iterator entry(layout_.partials(), error), end; !error && entry != end;
+       entry.increment(error)) {
+    const fs::path& path = entry->path();
+    const std::string name = path.filename().string();
+    const std::optional<Digest> key = digest_of_name(name);
+    if (!key) {
+      if (name.ends_with(".tmp")) {
+        useless.push_back(path);
+      } else {
+        log_.warning("{} is not ours and is left alone", path.string());
+      }
+      continue;
+    }
+    const auto summary =
+        BlockMap::peek({.path = path / "map", .key = *key, .size = 0, .boot_id = boot_id_});
+    struct stat data {};
+    if (summary && ::stat((path / "data").c_str(), &data) == 0 &&
+        static_cast<std::uint64_t>(data.st_size) == summary->size) {
+      partials_.add(*key, summary->size);
+    } else {
+      useless.push_back(path);
+    }
+  }
+  if (error) throw_errno(error.value(), "list " + layout_.partials().string());
+  for (const fs::path& path : useless) fs::remove_all(path, error);
+}
+
+}  // namespace weightfs::store

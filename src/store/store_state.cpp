@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "store/store_state.hpp"
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "store/filesystem.hpp"
+#include "store/parts_file.hpp"
+
+#include <fmt/format.h>
+
+#include <system_error>
+#include <utility>
+
+namespace weightfs::store {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void check_filesystem(const StoreOptions& options, const Log& log) {
+  const fs::path& directory = options.directory;
+  const Filesystem filesystem = filesystem_of(directory);
+  switch (filesystem.kind) {
+    case FilesystemKind::kLocal: break;
+    case FilesystemKind::kNetwork:
+      if (options.allow_network_store) {
+        log.warning("the store {} is on {}: reads of cached files go over it", directory.string(),
+                    filesystem.name);
+        break;
+      }
+      throw Error(Errc::kUnsupported,
+                  fmt::format("the store {} is on {}, where a cache saves nothing; choose a local "
+                              "disk or give --allow-network-store",
+                              directory.string(), filesystem.name));
+    case FilesystemKind::kMemory:
+      log.warning("the store {} is on {}: it takes memory and is gone after a reboot",
+                  directory.string(), filesystem.name);
+      break;
+    case FilesystemKind::kOverlay:
+      log.warning("the store {} is on {}: no passthrough, reads go through the daemon",
+                  directory.string(), filesystem.name);
+      break;
+  }
+}
+
+/// Nothing is written before the checks have passed; what may have changed since is checked again under
+/// the lock.
+StoreLock take_directory(const Layout& layout, const StoreOptions& options, const Log& log) {
+  layout.create_directory();
+  check_filesystem(options, log);
+  layout.refuse_foreign();
+  StoreLock lock(layout.lock());
+  layout.refuse_foreign();
+  layout.initialise();
+  return lock;
+}
+
+}  // namespace
+
+Store::State::State(const StoreOptions& options, const Clock& clock, Log log)
+    : layout_(options.directory),
+      boot_id_(options.boot_id),
+      boot_(boot_id_.empty() ? 0 : boot_number(boot_id_)),
+      clock_(clock),
+      log_(std::move(log)),
+      lock_(take_directory(layout_, options, log_)),
+      files_(layout_),
+      quarantine_(layout_.quarantine(), options.quarantine, clock_, log_),
+      touches_(clock_) {
+  open_index();
+  find_partials();
+}
+
+Store::State::~State() {
+  try {
+    if (const TouchBatch::Uses uses = touches_.take(); !uses.empty()) index_->set_last_used(uses);
+  } catch (const Error& error) {
+    log_.warning("the last uses of blobs are lost: {}", error.what());
+  }
+}
+
+std::int64_t Store::State::wall_seconds() const {
+  return std::chrono::duration_cast<std::chrono::seconds>(clock_.wall().time_since_epoch()).count();
+}
+
+StoreUsage Store::State::usage() const {
+  StoreUsage usage;
+  try {
+    const IndexTotals totals = index_->totals();
+    usage.blobs = totals.blobs;
+    usage.bytes = totals.bytes;
+  } catch (const Error& error) {
+    index_failed(error);
+  }
+  const Space space = space_of(layout_.directory());
+  usage.capacity = space.capacity;
+  usage.free = space.free;
+  usage.partial_bytes = partials_.bytes();
+  usage.evicted_open_bytes = open_blobs_.evicted_bytes();
+  usage.quarantined = quarantine_.files();
+  return usage;
+}
+
+void Store::State::index_failed(const Error& error) const {
+  if (!index_failure_told_.exchange(true)) {
+    log_.error("{}; the store misses until the next start rebuilds it", error.what());
+  }
+}
+
+std::optional<IndexRow> Store::State::row(const Digest& digest) const {
+  try {
+    return index_->find(digest);
+  } catch (const Error& error) {
+    index_failed(error);
+    return std::nullopt;
+  }
+}
+
+Store::State::Lookup Store::State::open_row(const IndexRow& row) const {
+  // Before the file is opened: see OpenBlobs::hold.
+  auto hold = open_blobs_.hold(row.digest, row.identity.size);
+  std::optional<BlobFiles::Opened> opened;
+  try {
+    opened = files_.open(row.digest);
+  } catch (const Error& error) {
+    if (error.code() != Errc::kInvalid) throw;
+    return {.presence = Presence::kDiffers};
+  }
+  if (!opened) return {.presence = Presence::kMissing};
+  if (opened->identity != row.identity) return {.presence = Presence::kDiffers};
+  return {.presence = Presence::kIntact,
+          .blob = Blob{.digest = row.digest,
+                       .size = row.identity.size,
+                       .fd = OpenBlobs::attach(std::move(hold), std::move(opened->fd))}};
+}
+
+Store::State::Lookup Store::State::find(const Digest& digest) {
+  const std::optional<IndexRow> known = row(digest);
+  if (!known) return {};
+  Lookup lookup = open_row(*known);
+  if (lookup.presence == Presence::kIntact) return lookup;
+  // The row may be older than the file: look again while nobody changes either.
+  const NameLocks::Turn turn(names_, digest);
+  return heal(digest);
+}
+
+Store::State::Lookup Store::State::heal(const Digest& digest) {
+  const std::optional<IndexRow> known = row(digest);
+  if (!known) return {};
+  Lookup lookup = open_row(*known);
+  switch (lookup.presence) {
+    case Presence::kIntact: break;
+    case Presence::kMissing:
+      log_.warning("the file of blob {} is gone; it will be fetched again", digest.hex());
+      forget(digest);
+      break;
+    case Presence::kDiffers:
+      take_to_quarantine(digest, "size, modification time or inode changed since it was verified");
+      break;
+  }
+  return lookup;
+}
+
+void Store::State::forget(const Digest& digest) {
+  open_blobs_.evicted(digest);
+  try {
+    index_->remove(digest);
+  } catch (const Error& error) {
+    // The file is gone, so the next find() comes here again.
+    index_failed(error);
+  }
+}
+
+void Store::State::take_to_quarantine(const Digest& digest, const std::string& reason) {
+  take_away(digest, [&] {
+    quarantine_.take(layout_.blob(digest), digest, reason);
+    files_.remove_parts(digest);
+    sync_directory(layout_.blob_folder(digest));
+  });
+}
+
+void Store::State::take_away(const Digest& digest, const std::function<void()>& file) {
+  // A full disk must not keep what has to go: then the row stays published until the file is gone.
+  const auto try_index = [&](auto change) {
+    try {
+      change();
+    } catch (const Error& error) {
+      log_.warning("blob {} goes without its row: {}", digest.hex(), error.what());
+    }
+  };
+  try_index([&] { index_->begin_remove(digest); });
+  try {
+    file();
+  } catch (const Error&) {
+    try_index([&] { index_->end_publish(digest); });
+    throw;
+  }
+  forget(digest);
+}
+
+Blob Store::State::publish(const Digest& digest, const Staged& staged) {
+  const NameLocks::Turn turn(names_, digest);
+  if (Lookup existing = heal(digest); existing.presence == Presence::kIntact) {
+    return *std::move(existing.blob);
+  }
+  const std::int64_t now = wall_seconds();
+  const IndexRow row{.digest = digest,
+                     .identity = staged.identity,
+                     .created = now,
+                     .last_used = now,
+                     .verified_boot = boot_};
+  index_->begin_publish(row);
+  try {
+    files_.publish(digest, staged.data, staged.parts);
+    index_->end_publish(digest);
+  } catch (const Error&) {
+    files_.unpublish(digest, staged.data);
+    forget(digest);
+    throw;
+  }
+  Lookup published = open_row(row);
+  if (!published.blob) {
+    throw Error(Errc::kIo, fmt::format("the blob {} was changed while it was published", digest.hex()));
+  }
+  return *std::move(published.blob);
+}
+
+std::uint64_t Store::State::remove(const Digest& digest) {
+  const NameLocks::Turn turn(names_, digest);
+  std::error_code error;
+  const std::uintmax_t size = fs::file_size(layout_.blob(digest), error);
+  bool removed = false;
+  take_away(digest, [&] { removed = files_.remove(digest); });
+  return removed && !error ? size : 0;
+}
+
+Store::State::Quarantined Store::State::quarantine_blob(const Digest& digest,
+                                                        const std::optional<Identity>& identity,
+                                                        const std::string& reason) {
+  const NameLocks::Turn turn(names_, digest);
+  const std::optional<BlobFiles::Opened> opened = files_.open(digest);
+  if (!opened || (identity && opened->identity != *identity)) return Quarantined::kNo;
+  take_to_quarantine(digest, reason);
+  return Quarantined::kYes;
+}
+
+void Store::State::mark_verified(const Digest& digest) {
+  try {
+    index_->set_verified(digest, boot_);
+  } catch (const Error& error) {
+    log_.warning("blob {} will be checked again: {}", digest.hex(), error.what());
+  }
+}
+
+void Store::State::touch(const Digest& digest) {
+  const TouchBatch::Uses uses = touches_.add(digest, wall_seconds());
+  if (uses.empty()) return;
+  try {
+    index_->set_last_used(uses);
+  } catch (const Error& error) {
+    log_.warning("{} uses of blobs are not recorded: {}", uses.size(), error.what());
+  }
+}
+
+void Store::State::renew_parts(const Blob& blob, const std::vector<Midstate>& midstates) {
+  const NameLocks::Turn turn(names_, blob.digest);
+  const fs::path temporary = layout_.partials() / (blob.digest.hex() + ".tmp");
+  try {
+    if (!row(blob.digest)) return;
+    write_parts(temporary, blob.digest, blob.size, midstates);
+    fs::rename(temporary, layout_.parts(blob.digest));
+  } catch (const std::exception& error) {
+    log_.warning("the parts of blob {} could not be written: {}", blob.digest.hex(), error.what());
+  }
+}
+
+}  // namespace weightfs::store

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "base/error.hpp"
+#include "store/blob_files.hpp"
+#include "store/index.hpp"
+#include "store/layout.hpp"
+#include "store/name_locks.hpp"
+#include "store/open_blobs.hpp"
+#include "store/partial_table.hpp"
+#include "store/quarantine.hpp"
+#include "store/store.hpp"
+#include "store/store_lock.hpp"
+#include "store/touch_batch.hpp"
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace weightfs::store {
+
+/// What a Store consists of, and the operations that need several of its pieces at once. Constructing it
+/// is opening the store.
+///
+/// Lock order: a turn of `names_`, then the locks within the pieces, none of which calls another piece.
+/// File before row when something goes, row before file when something comes (see Index).
+class Store::State {
+ public:
+  State(const StoreOptions& options, const Clock& clock, Log log);
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State();
+
+  [[nodiscard]] const Layout& layout() const noexcept { return layout_; }
+  [[nodiscard]] const std::string& boot_id() const noexcept { return boot_id_; }
+  [[nodiscard]] std::int64_t boot() const noexcept { return boot_; }
+  [[nodiscard]] const Log& log() const noexcept { return log_; }
+  [[nodiscard]] PartialTable& partials() noexcept { return partials_; }
+  [[nodiscard]] Quarantine& quarantine() noexcept { return quarantine_; }
+  [[nodiscard]] const Index& index() const noexcept { return *index_; }
+  [[nodiscard]] StoreUsage usage() const;
+
+  /// The row, or nothing where the index fails: then the store is all misses, and says so once.
+  [[nodiscard]] std::optional<IndexRow> row(const Digest& digest) const;
+
+  enum class Presence { kIntact, kMissing, kDiffers };
+  struct Lookup {
+    Presence presence = Presence::kMissing;
+    std::optional<Blob> blob;  ///< if kIntact
+  };
+  /// Opens and compares; drops from the store what is not as it should be.
+  [[nodiscard]] Lookup find(const Digest& digest);
+
+  /// A filled, synced file on its way into blobs/.
+  struct Staged {
+    std::filesystem::path data;
+    std::filesystem::path parts;  ///< empty: none
+    Identity identity;
+  };
+  /// Publishes, or finds that the blob is there already and leaves the staged files where they are.
+  [[nodiscard]] Blob publish(const Digest& digest, const Staged& staged);
+
+  std::uint64_t remove(const Digest& digest);
+  /// Only if the blob still is the one of `identity`, where that is given.
+  enum class Quarantined { kYes, kNo };
+  Quarantined quarantine_blob(const Digest& digest, const std::optional<Identity>& identity,
+                              const std::string& reason);
+
+  void mark_verified(const Digest& digest);
+  void touch(const Digest& digest);
+  /// Puts midstates that were computed anew beside a blob. Best effort.
+  void renew_parts(const Blob& blob, const std::vector<Midstate>& midstates);
+
+ private:
+  void open_index();
+  void rebuild_index();
+  void settle(const IndexRow& unpublished);
+  void find_partials();
+
+  [[nodiscard]] Lookup open_row(const IndexRow& row) const;
+  /// With the turn of this name.
+  [[nodiscard]] Lookup heal(const Digest& digest);
+  void take_to_quarantine(const Digest& digest, const std::string& reason);
+  /// Lets `file` remove what stands under the name, between the two changes of its row.
+  void take_away(const Digest& digest, const std::function<void()>& file);
+  void forget(const Digest& digest);
+  void index_failed(const Error& error) const;
+  [[nodiscard]] std::int64_t wall_seconds() const;
+
+  const Layout layout_;
+  const std::string boot_id_;
+  const std::int64_t boot_;  ///< as the index keeps it; 0 where the boot is not known
+  const Clock& clock_;
+  const Log log_;
+  const StoreLock lock_;
+  BlobFiles files_;
+  std::unique_ptr<Index> index_;
+  Quarantine quarantine_;
+  // Each of these provides its own synchronisation.
+  PartialTable partials_;
+  mutable OpenBlobs open_blobs_;
+  NameLocks names_;
+  TouchBatch touches_;
+  mutable std::atomic<bool> index_failure_told_ = false;
+};
+
+}  // namespace weightfs::store

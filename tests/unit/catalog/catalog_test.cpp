@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "catalog/catalog.hpp"
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+using namespace weightfs;
+using catalog::Catalog;
+using catalog::check_name;
+using snapshot::File;
+using snapshot::Snapshot;
+using snapshot::SnapshotPtr;
+
+namespace {
+
+struct State {
+  State() {
+    std::string pattern = std::filesystem::temp_directory_path() / "weightfs-catalog-XXXXXX";
+    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+    path = pattern;
+    reopen();
+  }
+  ~State() {
+    catalog.reset();
+    std::filesystem::remove_all(path);
+  }
+  void reopen() {
+    catalog.reset();
+    catalog = std::make_unique<Catalog>(path, clock, Log::silent());
+  }
+
+  SystemClock clock;
+  std::filesystem::path path;
+  std::unique_ptr<Catalog> catalog;
+};
+
+SnapshotPtr make(const std::string& source, const std::string& content, bool known = true) {
+  File file;
+  file.path = "w";
+  file.size = content.size();
+  if (known) {
+    file.sha256 = Digest::of(content);
+  } else {
+    file.validator = content;
+  }
+  File second = file;
+  second.path = "x";
+  return std::make_shared<const Snapshot>(source, "", std::vector<File>{file, second});
+}
+
+Errc code_of(const auto& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  FAIL("no error");
+  return Errc::kInternal;
+}
+
+}  // namespace
+
+TEST_CASE("names are one or more components without '.' in front and without '@'", "[catalog]") {
+  CHECK_NOTHROW(check_name("a"));
+  CHECK_NOTHROW(check_name("org/name.v2"));
+  for (const char* bad : {"", "/a", "a/", "a//b", "..", "a/../b", ".hub", "a/.b", "a@b", "a/b@c"}) {
+    CAPTURE(bad);
+    CHECK_THROWS_AS(check_name(bad), Error);
+  }
+}
+
+TEST_CASE("everything is there again after a restart", "[catalog]") {
+  State state;
+  const auto one = make("file:///m", "one");
+  const auto two = make("file:///m", "two");
+  state.catalog->add("org/m", "file:///m", one);
+  state.catalog->flip("org/m", two);
+  state.catalog->set_pinned("org/m", true, "launch");
+  state.reopen();
+  const auto model = state.catalog->find("org/m");
+  REQUIRE(model);
+  CHECK(model->current == two->key());
+  CHECK(model->revisions == std::vector<Digest>{one->key(), two->key()});
+  CHECK(model->pinned);
+  CHECK(model->pin_reason == "launch");
+  CHECK(state.catalog->snapshot(one->key())->files() == one->files());
+  CHECK(state.catalog->snapshot_by_id(*two->id())->key() == two->key());
+}
+
+TEST_CASE("a name cannot be both a model and a directory of models", "[catalog]") {
+  State state;
+  state.catalog->add("a/b", "file:///m", make("file:///m", "1"));
+  CHECK(code_of([&] { state.catalog->add("a", "file:///m", make("file:///m", "1")); }) ==
+        Errc::kInvalid);
+  CHECK(code_of([&] { state.catalog->add("a/b/c", "file:///m", make("file:///m", "1")); }) ==
+        Errc::kInvalid);
+  CHECK(code_of([&] { state.catalog->add("a/b", "file:///m", make("file:///m", "1")); }) ==
+        Errc::kBusy);
+  CHECK_NOTHROW(state.catalog->add("a-b", "file:///m", make("file:///m", "1")));
+  CHECK(state.catalog->is_namespace("a"));
+  CHECK_FALSE(state.catalog->is_namespace("a-b"));
+}
+
+TEST_CASE("directories of names list each component once", "[catalog]") {
+  State state;
+  for (const char* name : {"a/x", "a/y", "a-b", "b"}) {
+    state.catalog->add(name, "file:///m", make("file:///m", "1"));
+  }
+  const auto root = state.catalog->children("");
+  REQUIRE(root.size() == 3);
+  CHECK(root[0].component == "a-b");
+  CHECK(root[1].component == "a");
+  CHECK_FALSE(root[1].is_model);
+  CHECK(root[2].is_model);
+  CHECK(state.catalog->children("a").size() == 2);
+  CHECK(state.catalog->children("b").empty());
+}
+
+TEST_CASE("a revision is found by key, by id and by an unambiguous prefix", "[catalog]") {
+  State state;
+  const auto one = make("file:///m", "one");
+  state.catalog->add("m", "file:///m", one);
+  state.catalog->flip("m", make("file:///m", "two"));
+  CHECK(state.catalog->revision("m", one->key().hex())->key() == one->key());
+  CHECK(state.catalog->revision("m", one->key().hex().substr(0, 8))->key() == one->key());
+  CHECK(state.catalog->revision("m", one->key().hex().substr(0, 7)) == nullptr);
+  CHECK(state.catalog->revision("m", "") == nullptr);
+  CHECK(state.catalog->revision("other", one->key().hex()) == nullptr);
+}
+
+TEST_CASE("snapshots that no name has any more are forgotten, with their files", "[catalog]") {
+  State state;
+  const auto one = make("file:///m", "one");
+  state.catalog->add("m", "file:///m", one);
+  state.catalog->remove("m");
+  CHECK(state.catalog->snapshot(one->key()) == nullptr);
+  CHECK(state.catalog->snapshot_by_id(*one->id()) == nullptr);
+  CHECK(std::filesystem::is_empty(state.path / "snapshots"));
+  CHECK(code_of([&] { state.catalog->remove("m"); }) == Errc::kNotFound);
+}
+
+TEST_CASE("digests are learned one by one, over restarts, until the snapshot has its id",
+          "[catalog]") {
+  State state;
+  const auto provisional = make("file:///m", "v1", false);
+  state.catalog->add("m", "file:///m", provisional);
+  state.catalog->learn(provisional->key(), 0, Digest::of("first"));
+  state.reopen();
+  const auto half = state.catalog->snapshot(provisional->key());
+  CHECK(half->files()[0].sha256 == Digest::of("first"));
+  CHECK(half->provisional());
+  state.catalog->learn(provisional->key(), 1, Digest::of("second"));
+  const auto whole = state.catalog->snapshot(provisional->key());
+  REQUIRE(whole->id());
+  CHECK(state.catalog->snapshot_by_id(*whole->id())->key() == provisional->key());
+  state.reopen();
+  CHECK(state.catalog->snapshot_by_id(*whole->id())->key() == provisional->key());
+  CHECK(std::distance(std::filesystem::directory_iterator(state.path / "snapshots"), {}) == 1);
+}
+
+TEST_CASE("a torn line of learned digests is passed over", "[catalog]") {
+  State state;
+  const auto provisional = make("file:///m", "v1", false);
+  state.catalog->add("m", "file:///m", provisional);
+  state.catalog->learn(provisional->key(), 0, Digest::of("first"));
+  std::ofstream(state.path / "snapshots" / (provisional->key().hex() + ".learned"), std::ios::app)
+      << "1 abcdef";
+  state.reopen();
+  CHECK(state.catalog->snapshot(provisional->key())->files()[0].sha256 == Digest::of("first"));
+}
+
+TEST_CASE("an unknown or damaged catalog is refused and left as it is", "[catalog]") {
+  State state;
+  state.catalog.reset();
+  for (const char* text : {"{\"version\":2,\"models\":[]}", "{", "[]", "{\"version\":1}"}) {
+    CAPTURE(text);
+    std::ofstream(state.path / "catalog.json") << text;
+    CHECK_THROWS_AS(Catalog(state.path, state.clock, Log::silent()), Error);
+    std::ifstream file(state.path / "catalog.json");
+    CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == text);
+  }
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "cli/settings.hpp"
+
+#include "../control/temporary_directory.hpp"
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "cli/config_file.hpp"
+#include "cli/setting_table.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+
+using namespace std::chrono_literals;
+using namespace weightfs;
+using namespace weightfs::cli;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// Sources with a configuration file of this text, and nothing of this machine's.
+class Sources {
+ public:
+  explicit Sources(const std::string& config = "{}") {
+    write_file_durably(path(), config);
+    value.config = path();
+    value.processors = 6;
+  }
+  [[nodiscard]] std::filesystem::path path() const { return directory_.path() / "config.json"; }
+  SettingSources value;
+
+ private:
+  tests::TemporaryDirectory directory_;
+};
+
+const EffectiveSetting& effective(const LoadedSettings& loaded, std::string_view name) {
+  return *std::ranges::find(loaded.effective, name, &EffectiveSetting::name);
+}
+
+std::string refusal(const SettingSources& sources) {
+  try {
+    (void)load_settings(sources);
+  } catch (const Error& error) {
+    CHECK(error.code() == Errc::kInvalid);
+    return error.what();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("settings without any source are the documented defaults") {
+  const Sources sources;
+  const LoadedSettings loaded = load_settings(sources.value);
+  const Settings& s = loaded.settings;
+  CHECK(s.store == "/var/lib/weightfs/store");
+  CHECK(s.state == "/var/lib/weightfs/store-state");
+  CHECK(s.socket == "/run/weightfs/control.sock");
+  CHECK(s.user.empty());
+  CHECK(s.mode == Mode::kProd);
+  CHECK(s.admission == Admission::kAlways);
+  CHECK(s.verify == fetch::Verify::kStream);
+  CHECK(s.verify_open == VerifyOpen::kBoot);
+  CHECK(s.passthrough);
+  CHECK(s.connections == 64);
+  CHECK(s.connections_per_blob == 16);
+  CHECK(s.part_size == 8ULL << 20);
+  CHECK(s.deadline == 120s);
+  CHECK(s.stall_timeout == 30s);
+  CHECK(s.read_ahead == 4ULL << 20);
+  CHECK(s.hash_threads == 3);
+  CHECK(s.fuse_threads == 6);
+  CHECK_FALSE(s.allow_network_store);
+  CHECK(s.log_level == LogLevel::kInfo);
+  CHECK(s.ca_bundle.empty());
+  CHECK(s.models.empty());
+  CHECK(loaded.effective.size() == setting_table().size());
+  for (const EffectiveSetting& setting : loaded.effective) CHECK(setting.origin == "default");
+}
+
+TEST_CASE("flag wins over environment over file over default, and each value knows its origin") {
+  Sources sources(R"({
+    // comments are allowed
+    "store": "/file", "connections": 7, "passthrough": false, /* here too */ "part_size": 1048576
+  })");
+  sources.value.environment = {{"WEIGHTFS_STORE", "/env"},
+                               {"WEIGHTFS_DEADLINE", "5m"},
+                               {"WEIGHTFS_MODE", ""},
+                               {"WEIGHTFS_VERIFY", "strict"}};
+  sources.value.flags = {{"store", "/flag"}, {"verify", "stream"}};
+  const LoadedSettings loaded = load_settings(sources.value);
+  CHECK(loaded.settings.store == "/flag");
+  CHECK(loaded.settings.state == "/flag-state");
+  CHECK(loaded.settings.deadline == 5min);
+  CHECK(loaded.settings.connections == 7);
+  CHECK(loaded.settings.part_size == 1U << 20);
+  CHECK_FALSE(loaded.settings.passthrough);
+  CHECK(loaded.settings.verify == fetch::Verify::kStream);
+  CHECK(effective(loaded, "store").origin == "flag --store");
+  CHECK(effective(loaded, "deadline").origin == "environment WEIGHTFS_DEADLINE");
+  CHECK(effective(loaded, "deadline").value == "5m");
+  CHECK(effective(loaded, "connections").origin == "file " + sources.path().string());
+  CHECK(effective(loaded, "part_size").value == "1MiB");
+  CHECK(effective(loaded, "mode").origin == "default");
+}
+
+TEST_CASE("every setting shows what it reads") {
+  for (const Setting& setting : setting_table()) {
+    CAPTURE(setting.name);
+    Settings settings;
+    setting.apply(settings, std::string(setting.default_text));
+    const std::string shown = setting.show(settings);
+    if (setting.default_text.empty()) {
+      CHECK(shown.empty());
+      continue;
+    }
+    Settings again;
+    setting.apply(again, shown);
+    CHECK(setting.show(again) == shown);
+  }
+}
+
+TEST_CASE("names of flags and variables follow from the key") {
+  CHECK(flag(*find_setting("part_size")) == "--part-size");
+  CHECK(flag(*find_setting("passthrough")) == "--no-passthrough");
+  CHECK(flag_value(*find_setting("passthrough")) == "false");
+  CHECK(flag_value(*find_setting("allow_network_store")) == "true");
+  CHECK(environment_variable(*find_setting("ca_bundle")) == "WEIGHTFS_CA_BUNDLE");
+  CHECK(find_setting("nonsense") == nullptr);
+}
+
+TEST_CASE("an unknown key is refused with the nearest known one") {
+  CHECK_THAT(refusal(Sources(R"({"conections": 3})").value),
+             ContainsSubstring(R"(unknown key "conections"; did you mean "connections"?)"));
+  CHECK_THAT(refusal(Sources(R"({"zzz": 3})").value), ContainsSubstring(R"(unknown key "zzz")"));
+  CHECK_THAT(refusal(Sources(R"({"models": [{"nmae": "a", "source": "b"}]})").value),
+             ContainsSubstring(R"(models[0]: unknown key "nmae"; did you mean "name"?)"));
+}
+
+TEST_CASE("a bad value is refused where it stands") {
+  for (const char* config :
+       {R"({"store": 5})",
+        R"({"store": "relative"})",
+        R"({"connections": 0})",
+        R"({"connections": -1})",
+        R"({"connections": 1.5})",
+        R"({"connections": "64"})",
+        R"({"passthrough": "yes"})",
+        R"({"part_size": "8"})",
+        R"({"part_size": "2TB"})",
+        R"({"deadline": "30"})",
+        R"({"deadline": "1ms"})",
+        R"({"mode": "production"})",
+        R"({"models": {}})",
+        R"({"models": [1]})",
+        R"({"models": [{"name": "a"}]})",
+        R"({"models": [{"name": 1, "source": "b"}]})",
+        R"({"models": [{"name": "a", "source": "b"}, {"name": "a", "source": "c"}]})",
+        R"({"store": "/a", "state": "/a/b"})",
+        R"({"store": "/a/b", "state": "/a"})",
+        R"([])",
+        R"({)",
+        "",
+        "\xff"}) {
+    CAPTURE(config);
+    CHECK(refusal(Sources(config).value) != "accepted");
+  }
+  Sources sources;
+  sources.value.environment = {{"WEIGHTFS_MODE", "fast"}};
+  CHECK(refusal(sources.value) ==
+        "environment WEIGHTFS_MODE: mode: 'fast' is none of prod, off, shadow");
+}
+
+TEST_CASE("models of all places are the models, and the higher place wins a name") {
+  Sources sources(R"({"models": [{"name": "a", "source": "file:///file"},
+                                  {"name": "b", "source": "file:///file"}]})");
+  sources.value.environment = {{"WEIGHTFS_MODELS", " b=file:///env\n c=file:///env "}};
+  sources.value.model_flags = {"c=https://h/?q=1", "d=file:///flag"};
+  const auto models = load_settings(sources.value).settings.models;
+  REQUIRE(models.size() == 4);
+  CHECK(models[0] == ModelSetting{"c", "https://h/?q=1", "flag --model"});
+  CHECK(models[1].name == "d");
+  CHECK(models[2] == ModelSetting{"b", "file:///env", "environment WEIGHTFS_MODELS"});
+  CHECK(models[3].name == "a");
+  CHECK_THAT(models[3].origin, ContainsSubstring("config.json"));
+
+  sources.value.model_flags = {"nothing"};
+  CHECK_THAT(refusal(sources.value), ContainsSubstring("'nothing' is not NAME=SOURCE"));
+  sources.value.model_flags = {"x=file:///1", "x=file:///2"};
+  CHECK_THAT(refusal(sources.value), ContainsSubstring("named twice"));
+}
+
+TEST_CASE("a configuration file that somebody named must exist, the default one need not") {
+  const tests::TemporaryDirectory directory;
+  SettingSources sources;
+  sources.config = directory.path() / "none.json";
+  CHECK_THROWS_AS(load_settings(sources), Error);
+  sources.config.reset();
+  sources.environment = {{"WEIGHTFS_CONFIG", (directory.path() / "none.json").string()}};
+  CHECK_THROWS_AS(load_settings(sources), Error);
+}
+
+TEST_CASE("one setting alone is not stopped by mistakes in others") {
+  Sources sources(R"({"socket": "/run/other.sock", "conections": 3})");
+  CHECK(load_setting("socket", sources.value).value == "/run/other.sock");
+  sources.value.environment = {{"WEIGHTFS_SOCKET", "/run/env.sock"}};
+  CHECK(load_setting("socket", sources.value).value == "/run/env.sock");
+  sources.value.flags = {{"socket", "/run/flag.sock"}};
+  const EffectiveSetting setting = load_setting("socket", sources.value);
+  CHECK(setting.value == "/run/flag.sock");
+  CHECK(setting.origin == "flag --socket");
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "base/error.hpp"
+#include "base/synchronized.hpp"
+#include "control/operations.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <string>
+#include <vector>
+
+namespace weightfs::tests {
+
+/// A daemon of plain values: knows the models it is given, records what it was asked, and can hold
+/// its long operations at a gate.
+class FakeOperations final : public control::Operations {
+ public:
+  struct State {
+    api::Status status;
+    std::vector<api::Model> models;
+    std::vector<api::ModelFile> files;
+    std::vector<api::Progress> progress;  ///< one per call, the last one again and again
+    api::VerifyResult verified;
+    api::Why why;
+    std::vector<std::string> calls;
+    bool gate_closed = false;
+    bool mount_busy = false;
+  };
+
+  Synchronized<State> state;
+
+  void open_gate() {
+    state.with([](State& s) { s.gate_closed = false; });
+    gate_.notify_all();
+  }
+  [[nodiscard]] std::vector<std::string> calls() {
+    return state.with([](State& s) { return s.calls; });
+  }
+
+  api::Status status() override {
+    record("status");
+    return state.with([](State& s) { return s.status; });
+  }
+  std::vector<api::FillStatus> fills() override {
+    return state.with([](State& s) { return s.status.fills; });
+  }
+  std::vector<api::Model> models() override {
+    return state.with([](State& s) { return s.models; });
+  }
+  api::ModelDetail model(const std::string& name) override {
+    return {find(name), state.with([](State& s) { return s.files; })};
+  }
+  api::Progress progress(const std::string& name) override {
+    record("progress " + name);
+    (void)find(name);
+    return next_progress();
+  }
+  api::Why why(const std::string& path) override {
+    record("why " + path);
+    return state.with([](State& s) { return s.why; });
+  }
+
+  api::Model add(const api::AddRequest& request, const control::Job& job) override {
+    record("add " + request.name + " " + request.source);
+    pass_gate(job, {"resolving", 0, 0});
+    if (request.source.ends_with("missing")) throw Error(Errc::kNotFound, "no such source");
+    const api::Model model{.name = request.name, .source = request.source, .file_count = 4};
+    state.with([&](State& s) { s.models.push_back(model); });
+    return model;
+  }
+  api::UpdateResult update(const std::string& name, control::Staging staging,
+                           const control::Job& job) override {
+    record("update " + name + (staging == control::Staging::kCold ? " cold" : ""));
+    (void)find(name);
+    pass_gate(job, {"fetching", 5, 10});
+    return {.name = name, .changed = true, .from = "old", .to = "new"};
+  }
+  api::VerifyResult verify(const std::string& name, const control::Job& job) override {
+    record("verify " + name);
+    pass_gate(job, {"verifying", 1, 2});
+    return state.with([](State& s) { return s.verified; });
+  }
+
+  api::Freed remove(const std::string& name, control::DryRun dry_run) override {
+    return freed("remove ", name, dry_run);
+  }
+  api::Freed evict(const std::string& name, control::DryRun dry_run) override {
+    if (find(name).pinned) throw Error(Errc::kBusy, name + " is pinned");
+    return freed("evict ", name, dry_run);
+  }
+  api::Progress warm(const std::string& name) override {
+    record("warm " + name);
+    (void)find(name);
+    return next_progress();
+  }
+  api::Model pin(const std::string& name, const std::string& reason) override {
+    record("pin " + name + " " + reason);
+    api::Model model = find(name);
+    model.pinned = true;
+    model.pin_reason = reason;
+    return model;
+  }
+  api::Model unpin(const std::string& name) override {
+    record("unpin " + name);
+    return find(name);
+  }
+  void unmount(control::Unmount how) override {
+    const bool lazy = how == control::Unmount::kLazy;
+    record(lazy ? "unmount lazy" : "unmount");
+    if (!lazy && state.with([](State& s) { return s.mount_busy; })) {
+      throw Error(Errc::kBusy, "the mount is in use");
+    }
+  }
+
+ private:
+  void record(std::string call) {
+    state.with([&](State& s) { s.calls.push_back(std::move(call)); });
+  }
+  api::Model find(const std::string& name) {
+    return state.with([&](State& s) {
+      const auto found = std::ranges::find(s.models, name, &api::Model::name);
+      if (found == s.models.end()) throw Error(Errc::kNotFound, "there is no model " + name);
+      return *found;
+    });
+  }
+  api::Progress next_progress() {
+    return state.with([](State& s) {
+      if (s.progress.empty()) return api::Progress{};
+      const api::Progress now = s.progress.front();
+      if (s.progress.size() > 1) s.progress.erase(s.progress.begin());
+      return now;
+    });
+  }
+  api::Freed freed(const char* what, const std::string& name, control::DryRun dry_run) {
+    const bool dry = dry_run == control::DryRun::kYes;
+    record(what + name + (dry ? " dry" : ""));
+    (void)find(name);
+    return {.name = name, .dry_run = dry, .blobs = 3, .bytes = 3'000'000'000};
+  }
+  void pass_gate(const control::Job& job, const api::JobProgress& progress) {
+    job.report(progress);
+    auto s = state.lock();
+    if (!s.wait(gate_, job.stop, [&] { return !s->gate_closed; })) {
+      throw Error(Errc::kCancelled, "the daemon is stopping");
+    }
+  }
+
+  std::condition_variable_any gate_;
+};
+
+}  // namespace weightfs::tests

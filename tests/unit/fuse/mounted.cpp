@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "mounted.hpp"
+
+#include <chrono>
+#include <cstdlib>
+#include <stdexcept>
+#include <thread>
+
+namespace weightfs::fuse::test {
+
+namespace {
+
+std::unique_ptr<store::Store> open_store(const std::filesystem::path& directory,
+                                         const Clock& clock) {
+  return store::Store::open(
+      {.directory = directory / "store", .allow_network_store = false, .boot_id = "this boot"},
+      clock, Log::silent());
+}
+
+}  // namespace
+
+ScratchDirectory::ScratchDirectory() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "weightfs-test-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
+  path_ = pattern;
+}
+
+ScratchDirectory::~ScratchDirectory() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+Mounted::Mounted(const World& world)
+    : store(open_store(world.directory, clock)),
+      catalog(world.directory / "state", clock, Log::silent()),
+      http({}),
+      sources(http),
+      records(world.memory),
+      dentries(notifier),
+      incarnations(records),
+      reactions(catalog, dentries, incarnations, last_errors, Log::silent()),
+      fetcher(std::make_unique<fetch::Fetcher>(*store, clock, reactions, fetch::FetcherOptions{},
+                                               Log::silent())),
+      filesystem({.catalog = catalog,
+                  .store = *store,
+                  .fetcher = *fetcher,
+                  .sources = sources,
+                  .dentries = dentries,
+                  .incarnations = incarnations,
+                  .last_errors = last_errors,
+                  .log = records}),
+      modes(world.backings, world.memory, Log::silent()),
+      session(world.kernel.server_end(), filesystem, modes, world.memory, notifier,
+              {.threads = 2,
+               .passthrough = true,
+               .on_ready =
+                   [this, passthrough = world.passthrough] {
+                     if (passthrough) {
+                       modes.probe(Fd());
+                       filesystem.set_passthrough(vfs::Passthrough::kActive);
+                     }
+                     ready = true;
+                   }},
+              Log::silent()) {
+  session.start();
+}
+
+Mounted::~Mounted() {
+  session.stop();
+  fetcher.reset();
+}
+
+void Mounted::add(const std::string& name, const std::filesystem::path& source_directory) {
+  const std::string reference = "file://" + source_directory.string();
+  catalog.add(name, reference,
+              std::make_shared<const snapshot::Snapshot>(sources.get(reference)->resolve({})));
+}
+
+void Mounted::wait_until_ready() {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!ready) {
+    if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("not ready");
+    std::this_thread::yield();
+  }
+}
+
+}  // namespace weightfs::fuse::test

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "base/clock.hpp"
+#include "catalog/catalog.hpp"
+#include "fetch/fetcher.hpp"
+#include "fuse/notifier.hpp"
+#include "fuse/open_modes.hpp"
+#include "fuse/session.hpp"
+#include "fuse/session_records.hpp"
+#include "keeper/session_memory.hpp"
+#include "net/http_client.hpp"
+#include "source/source_pool.hpp"
+#include "store/store.hpp"
+#include "vfs/filesystem.hpp"
+#include "vfs/fill_reactions.hpp"
+
+#include "fake_kernel.hpp"
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+namespace weightfs::fuse::test {
+
+/// Gives out backing ids as a kernel would, and remembers which are open.
+class FakeBackings final : public BackingRegistry {
+ public:
+  std::int32_t open_backing(const Fd&) override {
+    ++opened;
+    ++open;
+    return ++last;
+  }
+  void close_backing(std::int32_t) override { --open; }
+
+  std::atomic<int> opened = 0;
+  std::atomic<int> open = 0;
+  std::atomic<std::int32_t> last = 0;
+};
+
+/// A directory that goes away with its object.
+class ScratchDirectory {
+ public:
+  ScratchDirectory();
+  ~ScratchDirectory();
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// One daemon, from the store to the FUSE session, on a socket in place of /dev/fuse. Making a
+/// second one over the same directory, memory and kernel is a restart.
+class Mounted {
+ public:
+  struct World {
+    const std::filesystem::path& directory;
+    keeper::SessionMemory& memory;
+    FakeKernel& kernel;
+    FakeBackings& backings;
+    bool passthrough = true;
+  };
+
+  explicit Mounted(const World& world);
+  ~Mounted();
+
+  /// Puts the tree at `source_directory` into the catalog under `name`.
+  void add(const std::string& name, const std::filesystem::path& source_directory);
+  void wait_until_ready();
+
+  SystemClock clock;
+  std::unique_ptr<store::Store> store;
+  catalog::Catalog catalog;
+  net::HttpClient http;
+  source::SourcePool sources;
+  SessionRecords records;
+  Notifier notifier;
+  vfs::Dentries dentries;
+  vfs::Incarnations incarnations;
+  vfs::LastErrors last_errors;
+  vfs::FillReactions reactions;
+  std::unique_ptr<fetch::Fetcher> fetcher;
+  vfs::Filesystem filesystem;
+  OpenModes modes;
+  std::atomic<bool> ready = false;
+  Session session;
+};
+
+}  // namespace weightfs::fuse::test
