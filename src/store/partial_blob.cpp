@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -63,6 +65,12 @@ void PartialBlob::set_written(ByteRange range) { state_->map->set_written(range)
 
 std::size_t PartialBlob::read(std::uint64_t offset, std::span<std::byte> buffer) const {
   return read_at(state_->data, offset, buffer);
+}
+
+bool PartialBlob::clone_from(const Fd& original) {
+  // FICLONE would take over the other's size.
+  if (identity_of(original).size != state_->size) return false;
+  return ::ioctl(state_->data.value(), FICLONE, original.value()) == 0;
 }
 
 void PartialBlob::checkpoint() {
