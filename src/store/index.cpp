@@ -45,8 +45,9 @@ CREATE TRIGGER found AFTER INSERT ON blobs WHEN new.published = 1 BEGIN
   UPDATE totals SET blobs = blobs + 1, bytes = bytes + new.size;
 END;
 CREATE TRIGGER published AFTER UPDATE OF published ON blobs
-    WHEN new.published = 1 AND old.published = 0 BEGIN
-  UPDATE totals SET blobs = blobs + 1, bytes = bytes + new.size;
+    WHEN new.published <> old.published BEGIN
+  UPDATE totals SET blobs = blobs + new.published - old.published,
+                    bytes = bytes + (new.published - old.published) * new.size;
 END;
 CREATE TRIGGER removed AFTER DELETE ON blobs WHEN old.published = 1 BEGIN
   UPDATE totals SET blobs = blobs - 1, bytes = bytes - old.size;
@@ -111,7 +112,7 @@ struct Index::Writer {
   /// The statements need the schema, which a new index has only after it was made.
   void prepare() {
     insert.emplace(connection, "INSERT INTO blobs VALUES(?, ?, ?, ?, ?, ?, ?, ?)");
-    publish.emplace(connection, "UPDATE blobs SET published = 1 WHERE digest = ?");
+    publish.emplace(connection, "UPDATE blobs SET published = ? WHERE digest = ?");
     remove.emplace(connection, "DELETE FROM blobs WHERE digest = ?");
     set_verified.emplace(connection, "UPDATE blobs SET verified_boot = ? WHERE digest = ?");
     set_last_used.emplace(connection,
@@ -290,7 +291,15 @@ void Index::begin_publish(const IndexRow& row) {
 }
 
 void Index::end_publish(const Digest& digest) {
-  guarded([&] { writer_.with([&](auto& writer) { writer->publish->bind(1, digest).run(); }); });
+  set_published(digest, 1);
+}
+
+void Index::begin_remove(const Digest& digest) { set_published(digest, 0); }
+
+void Index::set_published(const Digest& digest, std::int64_t published) {
+  guarded([&] {
+    writer_.with([&](auto& writer) { writer->publish->bind(1, published).bind(2, digest).run(); });
+  });
 }
 
 void Index::remove(const Digest& digest) {

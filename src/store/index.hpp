@@ -37,9 +37,10 @@ struct IndexTotals {
 /// one; opening reads a few pages.
 ///
 /// File and row cannot change in one step, so a blob is published in three: its row, unpublished and
-/// durable; the rename; the row's flag. A crash between them leaves an unpublished row, which the next
-/// open settles by looking at one file. Nowhere does it leave a file without a row, which only a scan
-/// could find.
+/// durable; the rename; the row's flag. It goes in the opposite order: flag, file, row. A crash between
+/// them leaves an unpublished row, which the next open settles by looking at one file. Nowhere does it
+/// leave a file without a row, which only a scan could find. (A power cut may undo the last flags, which
+/// are not flushed: then a row without a file stays until somebody asks for that blob.)
 ///
 /// Thread-safe: one connection for reads, which never wait for a flush, and one for writes. Errors of
 /// the disk: kNoSpace, kIo. IndexDamaged, after which the file is gone and the next open rebuilds.
@@ -70,6 +71,8 @@ class Index {
   void end_publish(const Digest& digest);
   [[nodiscard]] std::vector<IndexRow> unpublished() const;
 
+  /// The blob is about to go; end_publish() takes that back, remove() completes it.
+  void begin_remove(const Digest& digest);
   void remove(const Digest& digest);
   void set_verified(const Digest& digest, std::int64_t boot_number);
   void set_last_used(std::span<const std::pair<Digest, std::int64_t>> uses);
@@ -81,6 +84,7 @@ class Index {
   enum class Opening { kExisting, kNew };
   Index(const std::filesystem::path& path, std::string_view root, Opening opening);
 
+  void set_published(const Digest& digest, std::int64_t published);
   template <class F>
   auto guarded(F&& body) const;
 

@@ -173,9 +173,29 @@ void Store::State::forget(const Digest& digest) {
 }
 
 void Store::State::take_to_quarantine(const Digest& digest, const std::string& reason) {
-  quarantine_.take(layout_.blob(digest), digest, reason);
-  files_.remove_parts(digest);
-  sync_directory(layout_.blob_folder(digest));
+  take_away(digest, [&] {
+    quarantine_.take(layout_.blob(digest), digest, reason);
+    files_.remove_parts(digest);
+    sync_directory(layout_.blob_folder(digest));
+  });
+}
+
+void Store::State::take_away(const Digest& digest, const std::function<void()>& file) {
+  // A full disk must not keep what has to go: then the row stays published until the file is gone.
+  const auto try_index = [&](auto change) {
+    try {
+      change();
+    } catch (const Error& error) {
+      log_.warning("blob {} goes without its row: {}", digest.hex(), error.what());
+    }
+  };
+  try_index([&] { index_->begin_remove(digest); });
+  try {
+    file();
+  } catch (const Error&) {
+    try_index([&] { index_->end_publish(digest); });
+    throw;
+  }
   forget(digest);
 }
 
@@ -210,8 +230,8 @@ std::uint64_t Store::State::remove(const Digest& digest) {
   const NameLocks::Turn turn(names_, digest);
   std::error_code error;
   const std::uintmax_t size = fs::file_size(layout_.blob(digest), error);
-  const bool removed = files_.remove(digest);
-  forget(digest);
+  bool removed = false;
+  take_away(digest, [&] { removed = files_.remove(digest); });
   return removed && !error ? size : 0;
 }
 

@@ -16,6 +16,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -84,6 +85,8 @@ class Store::State {
   /// With the turn of this name.
   [[nodiscard]] Lookup heal(const Digest& digest);
   void take_to_quarantine(const Digest& digest, const std::string& reason);
+  /// Lets `file` remove what stands under the name, between the two changes of its row.
+  void take_away(const Digest& digest, const std::function<void()>& file);
   void forget(const Digest& digest);
   void index_failed(const Error& error) const;
   [[nodiscard]] std::int64_t wall_seconds() const;

@@ -72,6 +72,13 @@ TEST_CASE("totals follow every change") {
   publish(*index, row("a", 15));
   CHECK(index->totals().blobs == 2);
   CHECK(index->totals().bytes == 35);
+  index->begin_remove(Digest::of("b"));
+  CHECK(index->totals().blobs == 1);
+  CHECK(index->totals().bytes == 15);
+  CHECK_FALSE(index->find(Digest::of("b")));
+  CHECK(index->unpublished().size() == 1);
+  index->end_publish(Digest::of("b"));
+  CHECK(index->totals().bytes == 35);
   index->begin_publish(row("b", 1));
   CHECK(index->totals().bytes == 15);
   index->remove(Digest::of("b"));
