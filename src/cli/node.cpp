@@ -148,8 +148,9 @@ void Node::on_ready() {
 
 void Node::run(int stop_descriptor) {
   const std::jthread watcher = start_thread("stop", [&](std::stop_token stop) {
+    // The keeper's socket is readable whenever it answers; only its end is of interest here.
     std::array<pollfd, 2> waiting = {pollfd{stop_descriptor, POLLIN, 0},
-                                     pollfd{keeper_.descriptor(), POLLIN, 0}};
+                                     pollfd{keeper_.descriptor(), 0, 0}};
     constexpr int kTick = 200;  // milliseconds until a stop that came from the session is seen
     while (!stop.stop_requested()) {
       if (::poll(waiting.data(), waiting.size(), kTick) > 0) break;
