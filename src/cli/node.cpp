@@ -22,6 +22,7 @@ namespace {
 constexpr unsigned kFilesAtOnce = 4;  // of a snapshot that is warmed, side by side
 constexpr unsigned kSocketMode = 0660;
 constexpr std::chrono::seconds kModelRetry{10};
+constexpr std::chrono::seconds kModelPatience{10};
 
 // Returns early when the stop is requested.
 void pause(const std::stop_token& stop, std::chrono::seconds duration) {
@@ -107,6 +108,8 @@ Node::Node(const Settings& settings, keeper::KeeperClient keeper, Log log)
   });
   router_ = std::make_unique<control::Router>(*service_, log.named("control"));
   model_adder_ = start_thread("models", [this](std::stop_token stop) { add_models(stop); });
+  // Whoever finds the control socket finds the models, too, unless their sources are slow or away.
+  models_tried_.get_future().wait_for(kModelPatience);
   server_ = std::make_unique<control::Server>(control::ListenSocket(settings.socket, kSocketMode),
                                               *router_, control::ServerOptions{}, log);
 }
@@ -191,7 +194,7 @@ void Node::unmount(control::Unmount how) {
 
 void Node::add_models(std::stop_token stop) {
   std::vector<ModelSetting> missing = settings_.models;
-  while (!missing.empty() && !stop.stop_requested()) {
+  for (bool first = true; !stop.stop_requested(); first = false) {
     std::vector<ModelSetting> later;
     for (const ModelSetting& model : missing) {
       try {
@@ -206,7 +209,9 @@ void Node::add_models(std::stop_token stop) {
       }
     }
     missing = std::move(later);
-    if (!missing.empty()) pause(stop, kModelRetry);
+    if (first) models_tried_.set_value();
+    if (missing.empty()) return;
+    pause(stop, kModelRetry);
   }
 }
 

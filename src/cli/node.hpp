@@ -24,6 +24,7 @@
 #include "vfs/filesystem.hpp"
 #include "vfs/fill_reactions.hpp"
 
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -88,6 +89,7 @@ class Node final : public control::MountView {
   std::unique_ptr<control::Service> service_;
   std::unique_ptr<control::Router> router_;
   std::unique_ptr<control::Server> server_;
+  std::promise<void> models_tried_;  ///< kept once each model was tried once
   std::jthread model_adder_;
 };
 
