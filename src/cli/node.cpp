@@ -4,6 +4,7 @@
 
 #include "base/file.hpp"
 #include "base/thread.hpp"
+#include "cli/setting_table.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -105,6 +106,7 @@ Node::Node(const Settings& settings, keeper::KeeperClient keeper, Log log)
       .warmer = *warmer_,
       .sources = sources_,
       .mount = *this,
+      .mode = find_setting("mode")->show(settings),
   });
   router_ = std::make_unique<control::Router>(*service_, log.named("control"));
   model_adder_ = start_thread("models", [this](std::stop_token stop) { add_models(stop); });
