@@ -3,6 +3,7 @@
 #include "cli/commands.hpp"
 
 #include "base/file.hpp"
+#include "cli/control_socket.hpp"
 #include "cli/daemon_directories.hpp"
 #include "cli/detach.hpp"
 #include "cli/setting_flags.hpp"
@@ -16,6 +17,8 @@
 namespace weightfs::cli {
 
 namespace {
+
+constexpr const char* kControlPlaceholder = "{control-fd}";
 
 class MountCommand final : public Command {
  public:
@@ -37,12 +40,16 @@ class MountCommand final : public Command {
     if (detach_ && !continue_detached(context, settings)) return detached_;
 
     const Fd stop = block_stop_signals();
+    // Made here, where the privilege is. It outlives each daemon: a client that comes while one is
+    // replaced waits in its queue.
+    const control::ListenSocket control = make_control_socket(settings.socket, user);
     keeper::Keeper keeper({.mountpoint = std::filesystem::absolute(mountpoint_),
                            .socket = {},
                            .daemon_uid = user.uid,
                            .daemon_gid = user.gid,
                            .source_name = "weightfs",
-                           .daemon_command = daemon_command(context)},
+                           .daemon_command = daemon_command(context),
+                           .inherited = {{kControlPlaceholder, control.fd().value()}}},
                           Log::to_stderr(settings.log_level));
     return keeper.run(stop.value()) == 0 ? ExitCode::kDone : ExitCode::kFailed;
   }
@@ -78,8 +85,10 @@ class MountCommand final : public Command {
   // The daemon reads the same environment and configuration, and gets the same flags. Through
   // /proc/self/exe, it can run a program whose folder its user may not enter.
   [[nodiscard]] std::vector<std::string> daemon_command(const Context& context) const {
-    std::vector<std::string> command = {"/proc/self/exe", "daemon",   "--keeper-fd",
-                                        "{keeper-fd}",    "--socket", context.socket()};
+    std::vector<std::string> command = {"/proc/self/exe", "daemon",
+                                        "--keeper-fd",    keeper::kSocketPlaceholder,
+                                        "--control-fd",   kControlPlaceholder,
+                                        "--socket",       context.socket()};
     for (std::string& argument : flags_.arguments(context)) command.push_back(std::move(argument));
     return command;
   }

@@ -21,7 +21,6 @@ namespace weightfs::cli {
 namespace {
 
 constexpr unsigned kFilesAtOnce = 4;  // of a snapshot that is warmed, side by side
-constexpr unsigned kSocketMode = 0660;
 constexpr std::chrono::seconds kModelRetry{10};
 constexpr std::chrono::seconds kModelPatience{10};
 
@@ -61,7 +60,8 @@ fetch::FetcherOptions fetcher_options(const Settings& settings) {
 
 }  // namespace
 
-Node::Node(const Settings& settings, keeper::KeeperClient keeper, Log log)
+Node::Node(const Settings& settings, keeper::KeeperClient keeper, control::ListenSocket control,
+           const Log& log)
     : settings_(settings),
       log_(log.named("daemon")),
       keeper_(std::move(keeper)),
@@ -112,8 +112,8 @@ Node::Node(const Settings& settings, keeper::KeeperClient keeper, Log log)
   model_adder_ = start_thread("models", [this](std::stop_token stop) { add_models(stop); });
   // Whoever finds the control socket finds the models, too, unless their sources are slow or away.
   models_tried_.get_future().wait_for(kModelPatience);
-  server_ = std::make_unique<control::Server>(control::ListenSocket(settings.socket, kSocketMode),
-                                              *router_, control::ServerOptions{}, log);
+  server_ = std::make_unique<control::Server>(std::move(control), *router_,
+                                              control::ServerOptions{}, log);
 }
 
 Node::~Node() {

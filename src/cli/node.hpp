@@ -39,8 +39,9 @@ namespace weightfs::cli {
 /// kernel for the next daemon; then the control server, the fills, and the rest.
 class Node final : public control::MountView {
  public:
-  /// Error: what Store::open, Catalog and ListenSocket say of a configuration that cannot work.
-  Node(const Settings& settings, keeper::KeeperClient keeper, Log log);
+  /// Error: what Store::open and Catalog say of a configuration that cannot work.
+  Node(const Settings& settings, keeper::KeeperClient keeper, control::ListenSocket control,
+       const Log& log);
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
   ~Node() override;
