@@ -13,6 +13,7 @@
 #include <CLI/CLI.hpp>
 
 #include <unistd.h>
+#include <fstream>
 
 namespace weightfs::cli {
 
@@ -58,17 +59,17 @@ class MountCommand final : public Command {
   // True in the process that serves; in the parent, detached_ is how that came up.
   bool continue_detached(Context& context, const Settings& settings) {
     const std::filesystem::path log = settings.state / "weightfs.log";
+    std::error_code absent;
+    const auto before = std::filesystem::file_size(log, absent);
     switch (detach({.log_file = log, .is_ready = [&] { return answers(context); }})) {
-      case Detached::kChild:
-        return true;
-      case Detached::kReady:
-        detached_ = ExitCode::kDone;
-        return false;
-      case Detached::kFailed:
-        break;
+      case Detached::kChild: return true;
+      case Detached::kReady: detached_ = ExitCode::kDone; return false;
+      case Detached::kFailed: break;
     }
-    context.streams().err << "weightfs: the mount did not become ready; " << log.string()
-                          << " says why\n";
+    std::ifstream words(log);
+    words.seekg(absent ? 0 : static_cast<std::streamoff>(before));
+    context.streams().err << words.rdbuf() << "weightfs: the mount did not become ready; this was in "
+                          << log.string() << "\n";
     detached_ = ExitCode::kFailed;
     return false;
   }
