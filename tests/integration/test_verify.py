@@ -109,8 +109,7 @@ def test_quarantine_is_bounded(weightfs, source):
     mounted = weightfs({NAME: source.url("m/")})
     for _ in range(12):
         mounted.cli("warm", NAME, "--wait", check=False)
-    assert 0 < len(quarantined(mounted)) <= 24
-    assert sum(path.stat().st_size for path in quarantined(mounted)) <= 10 * len(CONTENT)
+    assert 0 < len(quarantined(mounted)) <= 32  # 16 files, each with a note beside it
 
 
 # ---- from the disk
