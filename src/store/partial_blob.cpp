@@ -72,6 +72,12 @@ std::size_t PartialBlob::read(std::uint64_t offset, std::span<std::byte> buffer)
   return read_at(state_->data, offset, buffer);
 }
 
+bool PartialBlob::clone_from(const Fd& original) {
+  // FICLONE would take over the other's size.
+  if (identity_of(original).size != state_->size) return false;
+  return ::ioctl(state_->data.value(), FICLONE, original.value()) == 0;
+}
+
 void PartialBlob::checkpoint() {
   const bool synced = state_->names_synced.with([](bool value) { return value; });
   if (!synced) {
