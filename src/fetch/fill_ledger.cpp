@@ -168,16 +168,14 @@ std::vector<ParkedRead> FillLedger::clone_ended(bool cloned) {
 
 FillLedger::Tick FillLedger::tick(TimePoint now) {
   if (!filling()) return {};
+  const bool trying = running_ > 0 || retry_.resting() || retry_.probing();
   for (const ByteRange rest : retry_.take_due(now)) planner_.give_back(rest);
-  const bool trying = running_ > 0 || retry_.waiting(now);
-  if (!wanting()) {
-    retry_.forget_failures();
-    return {.timed_out = false, .again = trying};
-  }
+  if (!wanting()) retry_.forget_failures();
   const auto failing_since = retry_.failing_since();
   const bool silent = now - last_progress_ >= deadline_;
   const bool stuck = failing_since && now - *failing_since >= deadline_;
-  return {.timed_out = trying && (silent || stuck), .again = trying};
+  return {.timed_out = wanting() && trying && (silent || stuck),
+          .again = running_ > 0 || retry_.waiting(now)};
 }
 
 bool FillLedger::hash_due() const noexcept {

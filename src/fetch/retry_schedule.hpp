@@ -17,10 +17,12 @@ namespace weightfs::fetch {
 
 /// When what failed of one fill may be asked for again.
 ///
-/// A failed part's rest waits for its own delay, whatever the other connections do. New parts wait as
-/// well until bytes come again, and then one connection probes alone: a source that is down is not
-/// asked sixteen times at once. Bytes on any connection end that. A wait that the source asked for
-/// (Retry-After) is kept even so.
+/// A failed part's rest waits for its own delay, whatever the other connections do. Until bytes come
+/// again new parts wait, too, and one connection probes alone: a source that is down is not asked
+/// sixteen times at once. The probe comes at half the delay, when the rest is still put aside, so that
+/// it asks for other bytes if there are any: where only one place of a file cannot be read, the others
+/// can. Bytes on any connection end the probing. A wait that the source asked for (Retry-After) is kept
+/// whatever comes.
 ///
 /// Pure: time is a parameter. Not thread-safe.
 class RetrySchedule {
@@ -35,6 +37,7 @@ class RetrySchedule {
 
   [[nodiscard]] bool may_start(TimePoint now) const noexcept;
   [[nodiscard]] bool probing() const noexcept { return failures_ > 0; }
+  [[nodiscard]] bool resting() const noexcept { return !resting_.empty(); }
   /// The rests whose delay is over.
   [[nodiscard]] std::vector<ByteRange> take_due(TimePoint now);
   /// Forgets the rests: what they are rests of is planned anew.

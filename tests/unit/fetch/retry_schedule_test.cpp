@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "fetch/retry_schedule.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+namespace weightfs::fetch {
+namespace {
+
+using namespace std::chrono_literals;
+using TimePoint = RetrySchedule::TimePoint;
+
+constexpr TimePoint kStart = TimePoint() + 1h;
+constexpr net::RetryOptions kOptions{.first_delay = 200ms, .max_delay = 8'000ms};
+
+const TransientError kReset(Errc::kUnavailable, "reset");
+
+TEST_CASE("the rest of a failed part waits for its delay") {
+  RetrySchedule schedule(kOptions, 1);
+  CHECK_FALSE(schedule.waiting(kStart));
+  schedule.on_failure({100, 200}, kReset, kStart);
+  CHECK(schedule.waiting(kStart));
+  CHECK(schedule.take_due(kStart + 99ms).empty());
+  CHECK(schedule.take_due(kStart + 200ms) == std::vector<ByteRange>{{100, 200}});
+  CHECK(schedule.take_due(kStart + 200ms).empty());
+  CHECK_FALSE(schedule.waiting(kStart + 200ms));
+}
+
+TEST_CASE("without bytes a probe waits, but for less than the rest of what failed") {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    RetrySchedule schedule(kOptions, seed);
+    schedule.on_failure({0, 10}, kReset, kStart);
+    CHECK_FALSE(schedule.may_start(kStart + 49ms));
+    CHECK(schedule.may_start(kStart + 100ms));
+    CHECK(schedule.take_due(kStart + 99ms).empty());
+    CHECK(schedule.probing());
+  }
+}
+
+TEST_CASE("delays grow from failure to failure, and bytes begin them anew") {
+  RetrySchedule schedule(kOptions, 1);
+  for (int i = 0; i < 5; ++i) schedule.on_failure({0, 10}, kReset, kStart);
+  CHECK_FALSE(schedule.may_start(kStart + 799ms));  // a quarter of 200 ms * 2^4
+  schedule.on_bytes({50, 60});
+  CHECK(schedule.may_start(kStart));
+  CHECK_FALSE(schedule.probing());
+  schedule.on_failure({0, 10}, kReset, kStart);
+  CHECK(schedule.may_start(kStart + 200ms));
+}
+
+TEST_CASE("other connections' bytes do not shorten a wait that the source asked for") {
+  RetrySchedule schedule(kOptions, 1);
+  schedule.on_failure({0, 10}, TransientError(Errc::kUnavailable, "429", 5s), kStart);
+  schedule.on_bytes({50, 60});
+  CHECK_FALSE(schedule.may_start(kStart + 4999ms));
+  CHECK(schedule.may_start(kStart + 6s));
+}
+
+TEST_CASE("a byte that fails again and again is known by its age, until it comes") {
+  RetrySchedule schedule(kOptions, 1);
+  CHECK_FALSE(schedule.failing_since());
+  schedule.on_failure({100, 200}, kReset, kStart);
+  schedule.on_bytes({500, 600});
+  schedule.on_failure({100, 200}, kReset, kStart + 10s);
+  CHECK(schedule.failing_since() == kStart);
+  schedule.on_bytes({100, 110});
+  CHECK_FALSE(schedule.failing_since());
+}
+
+TEST_CASE("when nobody wants anything, old failures are forgotten") {
+  RetrySchedule schedule(kOptions, 1);
+  schedule.on_failure({100, 200}, kReset, kStart);
+  schedule.forget_failures();
+  CHECK_FALSE(schedule.failing_since());
+  CHECK_FALSE(schedule.probing());
+  CHECK(schedule.may_start(kStart));
+}
+
+}  // namespace
+}  // namespace weightfs::fetch
