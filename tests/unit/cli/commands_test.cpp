@@ -214,8 +214,8 @@ TEST_CASE("status for a person says what matters") {
                            .path = "x",
                            .size = 100,
                            .written = 50,
-                           .connections = 16,
-                           .parked = 2}}};
+                           .parked = 2,
+                           .connections = 16}}};
   });
   const std::string text = bench.run({"status"}).out;
   CHECK_THAT(text, ContainsSubstring("pid 7, keeper 6, up 1m 05s, mode prod"));
