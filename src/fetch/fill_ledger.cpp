@@ -83,7 +83,7 @@ bool FillLedger::readable(ByteRange range) const {
 bool FillLedger::awaits_verdict(ByteRange range) const noexcept {
   if (verified_ || place_ != Place::kDisk) return false;
   const bool last_block = range.end > (whole().end - 1) / kBlock * kBlock;
-  return last_block && (want_ > Want::kDemand || planner_.complete());
+  return last_block && (want_ > Want::kDemand || !planner_.has_missing(whole()));
 }
 
 std::vector<ParkedRead> FillLedger::verified() {
@@ -150,10 +150,15 @@ std::vector<ParkedRead> FillLedger::received(ByteRange bytes, ByteRange whole,
   planner_.set_written(whole);
   if (place_ == Place::kMemory) return parked_.attach(whole.begin / kBlock, block);
   if (strict_) return {};
-  return parked_.remove_if([&](const ParkedRead& read) {
-    return !read.range.intersect(whole).empty() && planner_.is_written(read.range) &&
-           !awaits_verdict(read.range);
+  bool held = false;
+  auto ready = parked_.remove_if([&](const ParkedRead& read) {
+    if (read.range.intersect(whole).empty() || !planner_.is_written(read.range)) return false;
+    if (!awaits_verdict(read.range)) return true;
+    held = true;
+    return false;
   });
+  if (held) raise(Want::kFile, now);  // or the verdict may never come
+  return ready;
 }
 
 void FillLedger::part_ended(const Part& part, std::uint64_t position, const TransientError* failure,
