@@ -131,7 +131,7 @@ Listing list_directory(net::HttpClient& http, const net::Url& directory,
                             std::string(snapshot::kManifestName) + " nor " +
                             std::string(snapshot::kChecksumsName);
   if (forbidden) throw Error(Errc::kPermission, where + " that may be read (answered 403)");
-  throw Error(Errc::kNotFound, where + " (weightfs manifest DIR writes the first)");
+  throw Error(Errc::kNotFound, where + " (answered 404; weightfs manifest DIR writes the first)");
 }
 
 }  // namespace weightfs::source
