@@ -8,6 +8,7 @@
 #include "snapshot/manifest.hpp"
 #include "source/collecting_sink.hpp"
 #include "source/failure.hpp"
+#include "source/file/file_version.hpp"
 
 #include <sys/fsuid.h>
 #include <sys/stat.h>
@@ -301,6 +302,25 @@ TEST_CASE("a file that is another one by now is an error before its first byte")
   CHECK_FALSE(failure->transient);
   CHECK(sink.bytes.empty());
   CHECK(failure_of([&] { static_cast<void>(source.open_local(file)); })->code == Errc::kChanged);
+}
+
+TEST_CASE("a version goes by the inode number where the filesystem keeps it") {
+  struct stat status {};
+  status.st_size = 5;
+  status.st_ino = 7;
+  status.st_mtim = {.tv_sec = 3, .tv_nsec = 4};
+  const std::string stable = version_of(status, InodeNumber::kStable);
+  const std::string unstable = version_of(status, InodeNumber::kUnstable);
+  CHECK(stable == "size=5;mtime=3.000000004;inode=7");
+  CHECK(unstable == "size=5;mtime=3.000000004");
+  CHECK(is_version(stable, status));
+  CHECK(is_version(unstable, status));
+  status.st_ino = 8;
+  CHECK_FALSE(is_version(stable, status));
+  CHECK(is_version(unstable, status));
+  status.st_mtim.tv_nsec = 5;
+  CHECK_FALSE(is_version(unstable, status));
+  CHECK(inode_number_at("/dev/shm") == InodeNumber::kStable);
 }
 
 TEST_CASE("a file that vanished is not found, a touched mode is no change") {
