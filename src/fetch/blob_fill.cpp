@@ -100,8 +100,9 @@ ReadId BlobFill::read(std::uint64_t offset, std::uint64_t size, ReadDone done) {
   const std::uint64_t begin = std::min(offset, end);
   const ByteRange range{begin, begin + std::min(size, end - begin)};
   const ReadId id = ++last_read_;
-  const auto noticed =
-      state_.with([&](State& state) { return state.ledger.on_read(range, now()); });
+  const auto noticed = state_.with([&](State& state) {
+    return filling(state) ? state.ledger.on_read(range, now()) : FillLedger::Noticed{};
+  });
   attempt({.id = id, .range = range, .done = std::move(done)});
   if (noticed.raised) pass_on();
   if (noticed.loader) host_->context().observer.on_loader(target_);
@@ -117,18 +118,17 @@ void BlobFill::cancel(ReadId id) {
 }
 
 void BlobFill::want(Want want) {
-  state_.with([&](State& state) { state.ledger.raise(want, now()); });
+  state_.with([&](State& state) {
+    if (filling(state)) state.ledger.raise(want, now());
+  });
   pass_on();
 }
 
 void BlobFill::on_end(std::function<void()> callback) {
   const bool ended = state_.with([&](State& state) {
-    const bool filling = state.ledger.state() == FillState::kFilling;
-    if (filling && state.ledger.place() == Place::kDisk) {
-      state.on_end.push_back(std::move(callback));
-      return false;
-    }
-    return true;
+    if (!filling(state) || state.ledger.place() == Place::kMemory) return true;
+    state.on_end.push_back(std::move(callback));
+    return false;
   });
   if (ended) callback();
 }
@@ -188,9 +188,7 @@ void BlobFill::answer_from(const Fd& data, ParkedRead read) {
       throw Error(Errc::kIo, name() + ": the local copy is shorter than it should be");
     }
   } catch (const Error& error) {
-    if (progress().state != FillState::kFilling) {
-      return read.done({.data = {}, .error = error});
-    }
+    if (!state_.with(filling)) return read.done({.data = {}, .error = error});
     disk_failed(error);
     return attempt(std::move(read));
   }
@@ -228,6 +226,7 @@ void BlobFill::pass_on() {
   bool hash = false;
   bool idle = false;
   state_.with([&](const State& state) {
+    if (!filling(state)) return;
     work = state.ledger.work(now());
     hash = state.ledger.hash_due();
     idle = state.ledger.idle();
@@ -341,7 +340,10 @@ void BlobFill::hash_step(std::span<std::byte> buffer) {
 void BlobFill::finish_hash() {
   const Digest found = frontier_.digest();
   const std::optional<Digest>& expected = target_.file().sha256;
-  if (!expected || *expected == found) return commit(found);
+  if (!expected || *expected == found) {
+    answer(state_.with([](State& state) { return state.ledger.verified(); }));
+    return commit(found);
+  }
   fail(Error(Errc::kCorrupt, fmt::format("{} from {} has the digest {} instead of {}", name(),
                                          target_.source->describe(), found.hex(), expected->hex())),
        Ending::kQuarantine);
@@ -354,6 +356,7 @@ void BlobFill::commit(const Digest& digest) {
         complete(blob);
       };
     } catch (const Error& error) {
+      partial->discard();  // gives the space back, which may be what it failed for
       return [this, self, error] { disk_failed(error); };
     }
   });
@@ -481,7 +484,14 @@ void BlobFill::checkpoint() {
 void BlobFill::close_if_idle() {
   if (!state_.with([](State& state) { return state.ledger.idle(); })) return;
   checkpoint();  // the slow part, while anybody may still join
-  if (!state_.with([](State& state) { return state.ledger.close_if_idle(); })) return;
+  std::shared_ptr<MemoryWindow::Stream> memory;
+  const bool closed = state_.with([&](State& state) {
+    if (!state.ledger.close_if_idle()) return false;
+    memory = std::exchange(state.memory, nullptr);
+    return true;
+  });
+  if (!closed) return;
+  memory.reset();
   end_partial(Ending::kKeep, {});
   partial_->release();
 }

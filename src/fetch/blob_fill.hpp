@@ -83,6 +83,10 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   class Hold;
   enum class Ending : std::uint8_t { kKeep, kDiscard, kQuarantine };
 
+  [[nodiscard]] static bool filling(const State& state) noexcept {
+    return state.ledger.state() == FillState::kFilling;
+  }
+  /// Only while filling: afterwards the clock may be gone.
   [[nodiscard]] Clock::TimePoint now() const { return host_->context().clock.now(); }
   void leave();
 

@@ -81,7 +81,7 @@ void WarmJob::reap() {
     } else if (const auto error = fill->error()) {
       fail(fill->target(), *error);
     } else if (progress.streaming) {
-      fail(fill->target(), Error(Errc::kNoSpace, "the local disk cannot take it"));
+      fail(fill->target(), Error(Errc::kNoSpace, "the local disk is full or failing, and cannot take it"));
     } else {
       return false;
     }

@@ -5,14 +5,15 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
+#include <set>
 #include <string>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -30,7 +31,7 @@ void rename_file(const fs::path& from, const fs::path& to) {
   }
 }
 
-/// Names of a folder. One that is gone has none.
+/// Names of a folder, sorted. One that is gone has none.
 std::vector<std::string> names_of(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -41,6 +42,7 @@ std::vector<std::string> names_of(const fs::path& folder) {
   if (error && error != std::errc::no_such_file_or_directory) {
     throw_errno(error.value(), "list " + folder.string());
   }
+  std::sort(names.begin(), names.end());
   return names;
 }
 
@@ -109,8 +111,8 @@ void BlobFiles::scan(const std::function<void(const Found&)>& found, const Log& 
 
 void BlobFiles::scan_folder(const fs::path& folder, const std::function<void(const Found&)>& found,
                             const Log& log) const {
-  std::unordered_set<Digest> blobs;
-  std::unordered_set<Digest> parts;
+  std::set<Digest> blobs;
+  std::set<Digest> parts;
   for (const std::string& name : names_of(folder)) {
     const bool is_parts = name.ends_with(kPartsSuffix);
     const auto digest = digest_of_name(

@@ -45,7 +45,8 @@ class BlobFiles {
     Identity identity;
     bool has_parts = false;
   };
-  /// Calls `found` for every blob. Parts without a blob are removed; names that are not ours are left
+  /// Calls `found` for every blob, in the order of their digests: so rows are appended to the index
+  /// rather than scattered over it. Parts without a blob are removed; names that are not ours are left
   /// alone and reported to `log`. Throws Error.
   void scan(const std::function<void(const Found&)>& found, const Log& log) const;
 

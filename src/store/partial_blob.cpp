@@ -63,13 +63,14 @@ void PartialBlob::write(std::uint64_t offset, std::span<const std::byte> data) {
 
 void PartialBlob::set_written(ByteRange range) { state_->map->set_written(range); }
 
-bool PartialBlob::clone_from(const Fd& original) {
-  // EXDEV, EOPNOTSUPP, EINVAL: another filesystem, or one that shares no extents (ioctl_ficlone(2)).
-  return ::ioctl(state_->data.value(), FICLONE, original.value()) == 0;
-}
-
 std::size_t PartialBlob::read(std::uint64_t offset, std::span<std::byte> buffer) const {
   return read_at(state_->data, offset, buffer);
+}
+
+bool PartialBlob::clone_from(const Fd& original) {
+  // FICLONE would take over the other's size.
+  if (identity_of(original).size != state_->size) return false;
+  return ::ioctl(state_->data.value(), FICLONE, original.value()) == 0;
 }
 
 void PartialBlob::checkpoint() {

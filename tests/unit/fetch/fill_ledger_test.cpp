@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "fetch/fill_ledger.hpp"
+
+#include "store/partial_blob.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+namespace weightfs::fetch {
+namespace {
+
+using namespace std::chrono_literals;
+using TimePoint = FillLedger::TimePoint;
+
+constexpr std::uint64_t kMiB = 1 << 20;
+constexpr std::uint64_t kBlock = store::kBlockSize;
+constexpr TimePoint kStart = TimePoint() + 1h;
+constexpr auto kDemand = static_cast<std::size_t>(Urgency::kDemand);
+constexpr auto kFile = static_cast<std::size_t>(Urgency::kFile);
+constexpr auto kBackground = static_cast<std::size_t>(Urgency::kBackground);
+
+snapshot::File file(std::uint64_t size) {
+  snapshot::File made;
+  made.path = "model.safetensors";
+  made.size = size;
+  return made;
+}
+
+FillLedger ledger(std::uint64_t size = 100 * kMiB, const FetcherOptions& options = {},
+                  std::vector<bool> written = {}) {
+  return {file(size), options, {.place = Place::kDisk, .written = std::move(written), .seed = 1}};
+}
+
+ParkedRead read(ReadId id, ByteRange range) {
+  ParkedRead made;
+  made.id = id;
+  made.range = range;
+  return made;
+}
+
+/// Takes the clone out of the way: there is none.
+void skip_clone(FillLedger& books, Urgency urgency) {
+  const auto part = books.next_part(urgency, kStart);
+  REQUIRE(part);
+  REQUIRE(part->kind == Part::Kind::kClone);
+  CHECK(books.clone_ended(false).empty());
+}
+
+void deliver(FillLedger& books, const Part& part) {
+  (void)books.received(part.range, whole_blocks(part.range, 1ULL << 40), nullptr, kStart);
+  books.part_ended(part, part.range.end, nullptr, kStart);
+}
+
+TEST_CASE("nobody wants anything: there is no work") {
+  FillLedger books = ledger();
+  REQUIRE(books.join());
+  CHECK(books.work(kStart) == std::array<bool, kUrgencies>{});
+}
+
+TEST_CASE("a parked read is work of the first urgency, until its bytes are under way") {
+  FillLedger books = ledger();
+  books.park(read(1, {0, 100}), kStart);
+  CHECK(books.work(kStart)[kDemand]);
+  const auto part = books.next_part(Urgency::kDemand, kStart);
+  REQUIRE(part);
+  CHECK(part->range == ByteRange{0, kBlock});
+  CHECK_FALSE(books.work(kStart)[kDemand]);
+  CHECK_FALSE(books.next_part(Urgency::kDemand, kStart));
+  const auto ready = books.received({0, kBlock}, {0, kBlock}, nullptr, kStart);
+  REQUIRE(ready.size() == 1);
+  CHECK(ready[0].id == 1);
+}
+
+TEST_CASE("where the whole file is wanted, a clone is tried first and once; demands do not wait") {
+  FillLedger books = ledger();
+  REQUIRE(books.join());
+  books.raise(Want::kBackground, kStart);
+  CHECK(books.work(kStart)[kBackground]);
+  CHECK_FALSE(books.work(kStart)[kFile]);
+  const auto clone = books.next_part(Urgency::kBackground, kStart);
+  REQUIRE(clone);
+  CHECK(clone->kind == Part::Kind::kClone);
+  CHECK_FALSE(books.work(kStart)[kBackground]);
+  CHECK_FALSE(books.next_part(Urgency::kBackground, kStart));
+  books.park(read(1, {kMiB, kMiB + 1}), kStart);
+  CHECK(books.next_part(Urgency::kDemand, kStart)->kind == Part::Kind::kRange);
+  CHECK(books.clone_ended(false).empty());
+  CHECK(books.next_part(Urgency::kBackground, kStart)->kind == Part::Kind::kRange);
+}
+
+TEST_CASE("a clone answers everybody and leaves only the hash to do") {
+  FillLedger books = ledger();
+  REQUIRE(books.join());
+  books.raise(Want::kFile, kStart);
+  REQUIRE(books.next_part(Urgency::kFile, kStart));
+  books.park(read(1, {5, 10}), kStart);
+  CHECK(books.clone_ended(true).size() == 1);
+  CHECK(books.work(kStart) == std::array<bool, kUrgencies>{});
+  CHECK(books.hash_due());
+  CHECK(books.progress().written == 100 * kMiB);
+}
+
+TEST_CASE("read-ahead ends with the last reader, and the next one begins anew") {
+  FillLedger books = ledger();
+  REQUIRE(books.join());
+  books.raise(Want::kFile, kStart);
+  skip_clone(books, Urgency::kFile);
+  CHECK(books.work(kStart)[kFile]);
+  books.leave();
+  CHECK_FALSE(books.work(kStart)[kFile]);
+  CHECK(books.idle());
+  REQUIRE(books.join());
+  CHECK_FALSE(books.idle());
+  CHECK(books.progress().want == Want::kDemand);
+}
+
+TEST_CASE("only an idle fill closes, and then nobody joins it") {
+  FillLedger books = ledger();
+  REQUIRE(books.join());
+  CHECK_FALSE(books.close_if_idle());
+  books.park(read(1, {0, 1}), kStart);
+  books.leave();
+  CHECK_FALSE(books.close_if_idle());  // somebody waits
+  const auto part = books.next_part(Urgency::kDemand, kStart);
+  REQUIRE(books.cancel(1));
+  CHECK_FALSE(books.close_if_idle());  // a part runs
+  books.part_ended(*part, part->range.begin, nullptr, kStart);
+  CHECK(books.close_if_idle());
+  CHECK_FALSE(books.join());
+}
+
+TEST_CASE("the wait counts from when somebody wanted something, not from the last byte") {
+  FetcherOptions options;
+  options.deadline = 10s;
+  FillLedger books = ledger(100 * kMiB, options);
+  REQUIRE(books.join());
+  CHECK_FALSE(books.tick(kStart + 1h).timed_out);
+  books.park(read(1, {0, 1}), kStart + 1h);
+  CHECK_FALSE(books.tick(kStart + 2h).timed_out);  // no connection yet: others have them all
+  const auto part = books.next_part(Urgency::kDemand, kStart + 2h);
+  REQUIRE(part);
+  CHECK_FALSE(books.tick(kStart + 2h + 9s).timed_out);
+  (void)books.received({0, 10}, {}, nullptr, kStart + 2h + 9s);
+  CHECK_FALSE(books.tick(kStart + 2h + 18s).timed_out);
+  CHECK(books.tick(kStart + 2h + 19s).timed_out);
+}
+
+TEST_CASE("failing attempts do not put the deadline off") {
+  FetcherOptions options;
+  options.deadline = 10s;
+  FillLedger books = ledger(100 * kMiB, options);
+  REQUIRE(books.join());
+  books.park(read(1, {0, 1}), kStart);
+  const TransientError refused(Errc::kUnavailable, "refused");
+  TimePoint now = kStart;
+  while (now < kStart + 9s) {
+    if (const auto part = books.next_part(Urgency::kDemand, now)) {
+      books.part_ended(*part, part->range.begin, &refused, now);
+    }
+    CHECK_FALSE(books.tick(now).timed_out);
+    now += 100ms;
+  }
+  CHECK(books.tick(kStart + 10s).timed_out);
+}
+
+TEST_CASE("a reader who comes long after the others' failures has the whole deadline") {
+  FetcherOptions options;
+  options.deadline = 10s;
+  FillLedger books = ledger(100 * kMiB, options);
+  REQUIRE(books.join());
+  books.park(read(1, {0, 1}), kStart);
+  const auto part = books.next_part(Urgency::kDemand, kStart);
+  const TransientError refused(Errc::kUnavailable, "refused");
+  books.part_ended(*part, part->range.begin, &refused, kStart);
+  REQUIRE(books.cancel(1));
+  CHECK_FALSE(books.tick(kStart + 1s).again);
+  books.park(read(2, {0, 1}), kStart + 1h);
+  REQUIRE(books.next_part(Urgency::kDemand, kStart + 1h));
+  CHECK_FALSE(books.tick(kStart + 1h + 9s).timed_out);
+}
+
+TEST_CASE("strict: nothing is readable, and the whole is what a reader waits for") {
+  FetcherOptions options;
+  options.verify = Verify::kStrict;
+  FillLedger books = ledger(kMiB, options);
+  REQUIRE(books.join());
+  books.park(read(1, {0, 1}), kStart);
+  CHECK(books.progress().want == Want::kFile);
+  skip_clone(books, Urgency::kDemand);
+  const auto part = books.next_part(Urgency::kDemand, kStart);
+  REQUIRE(part);
+  deliver(books, *part);
+  CHECK_FALSE(books.readable({0, 1}));
+  CHECK(books.complete()->size() == 1);
+  CHECK(books.readable({0, 1}));
+}
+
+TEST_CASE("what an earlier fill left is hashed when somebody wants the file, not for a header") {
+  std::vector<bool> written(1600, true);
+  written.back() = false;
+  FillLedger books = ledger(100 * kMiB, {}, written);
+  REQUIRE(books.join());
+  CHECK_FALSE(books.hash_due());
+  books.raise(Want::kBackground, kStart);
+  CHECK(books.hash_due());
+}
+
+TEST_CASE("one hasher at a time, and the one that arrives keeps the end to itself") {
+  FillLedger books = ledger(2 * kMiB, {}, std::vector<bool>(32, true));
+  CHECK(books.begin_hash() == 2 * kMiB);
+  CHECK_FALSE(books.begin_hash());
+  books.end_hash(kMiB);
+  CHECK_FALSE(books.fully_hashed());
+  CHECK(books.begin_hash() == 2 * kMiB);
+  books.end_hash(2 * kMiB);
+  CHECK(books.fully_hashed());
+  CHECK_FALSE(books.begin_hash());
+}
+
+TEST_CASE("an empty file has a hash, too") {
+  FillLedger books = ledger(0);
+  CHECK(books.hash_due());
+  CHECK(books.begin_hash() == 0);
+  books.end_hash(0);
+  CHECK(books.fully_hashed());
+}
+
+TEST_CASE("past the disk everything is missing again, and old parts have nowhere to go") {
+  FillLedger books = ledger();
+  REQUIRE(books.join());
+  books.park(read(1, {0, 1}), kStart);
+  const auto part = books.next_part(Urgency::kDemand, kStart);
+  CHECK(books.accepts(*part));
+  CHECK(books.move_to_memory());
+  CHECK_FALSE(books.move_to_memory());
+  CHECK_FALSE(books.accepts(*part));
+  CHECK_FALSE(books.work(kStart)[kDemand]);  // not before the read was admitted
+  CHECK(books.admit(kMiB, [](std::uint64_t) { return nullptr; }).empty());
+  CHECK(books.work(kStart)[kDemand]);
+  const auto again = books.next_part(Urgency::kDemand, kStart);
+  CHECK(again->range == part->range);
+  CHECK(again->place == Place::kMemory);
+  books.part_ended(*part, part->range.begin, nullptr, kStart);
+  CHECK_FALSE(books.work(kStart)[kDemand]);
+  CHECK_FALSE(books.hash_due());
+}
+
+TEST_CASE("the first failure stays; completion is not undone") {
+  FillLedger books = ledger(kMiB);
+  books.park(read(1, {0, 1}), kStart);
+  CHECK(books.fail(Error(Errc::kChanged, "changed"))->size() == 1);
+  CHECK_FALSE(books.fail(Error(Errc::kTimedOut, "late")));
+  CHECK_FALSE(books.complete());
+  CHECK(books.error()->code() == Errc::kChanged);
+  CHECK_FALSE(books.join());
+
+  FillLedger other = ledger(kMiB);
+  CHECK(other.complete());
+  CHECK_FALSE(other.fail(Error(Errc::kTimedOut, "late")));
+}
+
+}  // namespace
+}  // namespace weightfs::fetch
