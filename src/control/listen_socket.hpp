@@ -10,8 +10,9 @@
 
 namespace weightfs::control {
 
-/// A listening unix stream socket, and, where it made it, its file. Owns both: the destructor removes the file, unless
-/// another process has put its own in its place meanwhile. Confined to its owner.
+/// A listening unix stream socket, and, where it made it, its file. Owns both: the destructor
+/// removes the file, unless another process has put its own in its place meanwhile. Confined to its
+/// owner.
 class ListenSocket {
  public:
   /// Creates missing parent directories (0755) and the socket with `mode`: whoever may write to the

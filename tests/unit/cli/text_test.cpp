@@ -32,7 +32,7 @@ TEST_CASE("progress fits the line, whatever there is to say") {
   const ProgressView view{
       .title = "org/m", .done = 1'200'000'000, .total = 3'400'000'000, .rate = 8e8};
   CHECK(progress_text(view, 100) ==
-        "org/m  [=============>                          ]  1.20 GB of 3.40 GB   35%  800 MB/s  3s "
+        "org/m  [==============>                         ]  1.20 GB of 3.40 GB   35%  800 MB/s  3s "
         "left");
   CHECK(progress_text(view, 60) == "org/m  1.20 GB of 3.40 GB   35%  800 MB/s  3s left");
   for (unsigned columns = 1; columns < 140; ++columns) {
@@ -42,7 +42,7 @@ TEST_CASE("progress fits the line, whatever there is to say") {
   CHECK(progress_text({.title = "x", .done = 5, .total = 0}, 80) == "x  5 B");
   // More than there should be is still no more than everything.
   CHECK(progress_text({.title = "x", .done = 20, .total = 10}, 40) ==
-        "x  [==========]  20 B of 10 B  100%");
+        "x  [==============]  20 B of 10 B  100%");
 }
 
 TEST_CASE("the rate forgets the past over some seconds") {
