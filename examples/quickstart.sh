@@ -15,7 +15,6 @@ cd "$(dirname "$0")/.."
 # The system's own tools, whatever else stands first in the caller's PATH.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH LC_ALL=C.UTF-8
 unset "${!WEIGHTFS_@}" PYTHONPATH PYTHONHOME
-readonly kWeightfs=$PWD/build/weightfs
 readonly kVenv=$PWD/build/quickstart-venv
 readonly kRounds=3  # of the loads that can be repeated; the median is shown
 
@@ -110,7 +109,9 @@ choose_model() {
   fi
 }
 
-# The child gets SIGTERM when this script dies, even by SIGKILL.
+# Becomes a server that a Ctrl-C leaves to this script, and that ends with this script, even by SIGKILL.
+serve() { exec setsid setpriv --pdeathsig TERM "$@" </dev/null; }
+
 start_origin() {
   port=$(/usr/bin/python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0))
 print(s.getsockname()[1])')
@@ -127,19 +128,18 @@ http {
   server { listen 127.0.0.1:$port; root $work/origin; }
 }
 CONF
-  setpriv --pdeathsig TERM nginx -p "$work" -c "$work/nginx.conf" -e "$work/nginx.log" \
-    </dev/null >/dev/null 2>&1 &
+  serve nginx -p "$work" -c "$work/nginx.conf" -e "$work/nginx.log" \
+    >/dev/null 2>&1 &
   nginx=$!
   within 10 bash -c ": </dev/tcp/127.0.0.1/$port" || fail "nginx does not answer" "$work/nginx.log"
 }
 
-weightfs() { "$kWeightfs" --socket "$work/run/control.sock" "$@"; }
+weightfs() { "$work/weightfs" --socket "$work/run/control.sock" "$@"; }
 
 start_mount() {
   mkdir "$work/models"
-  setpriv --pdeathsig TERM "$kWeightfs" --socket "$work/run/control.sock" mount "$work/models" \
-    --store "$work/store" --state "$work/state" --model "$name=http://127.0.0.1:$port/model/" \
-    </dev/null >"$work/weightfs.log" 2>&1 &
+  serve "$work/weightfs" --socket "$work/run/control.sock" mount "$work/models" --store "$work/store" \
+    --state "$work/state" --model "$name=http://127.0.0.1:$port/model/" >"$work/weightfs.log" 2>&1 &
   keeper=$!
   within 30 weightfs status || fail "weightfs does not answer" "$work/weightfs.log"
 }
@@ -206,8 +206,10 @@ main() {
   title "weightfs: a model loaded by path"
   step "install what is missing" packaging/deps.sh build quickstart
   step "build" build
+  # The daemon's user must be able to run it, whatever the umask that it was built under.
+  install -m 755 build/weightfs "$work/weightfs"
   choose_model
-  step "describe it (weightfs manifest)" "$kWeightfs" manifest "$work/origin/model"
+  step "describe it (weightfs manifest)" weightfs manifest "$work/origin/model"
   start_origin
   start_mount
   echo "  http://127.0.0.1:$port/model/ is mounted at $work/models/$name"
