@@ -4,6 +4,7 @@
 
 #include "base/file.hpp"
 #include "base/thread.hpp"
+#include "cli/predecessor.hpp"
 #include "cli/setting_table.hpp"
 
 #include <fcntl.h>
@@ -38,6 +39,16 @@ std::string boot_id() {
   return id;
 }
 
+std::unique_ptr<store::Store> open_store(const Settings& settings, const Clock& clock,
+                                         const Log& log) {
+  return after_predecessor([&] {
+    return store::Store::open({.directory = settings.store,
+                               .allow_network_store = settings.allow_network_store,
+                               .boot_id = boot_id()},
+                              clock, log.named("store"));
+  });
+}
+
 net::HttpClientOptions http_options(const Settings& settings) {
   net::HttpClientOptions options;
   options.stall_timeout = settings.stall_timeout;
@@ -67,10 +78,7 @@ Node::Node(const Settings& settings, keeper::KeeperClient keeper, control::Liste
       keeper_(std::move(keeper)),
       session_handle_(keeper_.hello()),
       memory_(session_handle_.memory),
-      store_(store::Store::open({.directory = settings.store,
-                                 .allow_network_store = settings.allow_network_store,
-                                 .boot_id = boot_id()},
-                                clock_, log.named("store"))),
+      store_(open_store(settings, clock_, log)),
       catalog_(settings.state, clock_, log.named("catalog")),
       http_(http_options(settings)),
       sources_(http_),

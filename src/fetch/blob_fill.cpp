@@ -461,7 +461,7 @@ bool BlobFill::tick() {
   if (tick.timed_out) {
     const auto deadline = host_->context().options.deadline;
     fail(Error(Errc::kTimedOut,
-               fmt::format("{}: nothing came from {} for {} ms{}{}", name(),
+               fmt::format("{}: timed out: nothing came from {} for {} ms{}{}", name(),
                            target_.source->describe(), deadline.count(),
                            trouble.empty() ? "" : "; last: ", trouble)),
          Ending::kKeep);

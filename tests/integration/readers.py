@@ -40,12 +40,12 @@ def read_fully(file, length):
 def read_at(path, offset, length, flags=0):
     descriptor = os.open(path, os.O_RDONLY | flags)
     try:
-        return read_fully(descriptor, offset, length)
+        return pread_all(descriptor, offset, length)
     finally:
         os.close(descriptor)
 
 
-def read_fully(descriptor, offset, length):
+def pread_all(descriptor, offset, length):
     """All of it, or to the end of the file: a read that meets an error behind its first bytes returns
     those, and the error comes with the next."""
     data = b""

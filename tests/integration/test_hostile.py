@@ -10,7 +10,7 @@ import pytest
 
 import hostile
 import models
-from readers import error_of, read_fully, read_at
+from readers import error_of, pread_all, read_at
 from waiting import until
 
 MIB = 1 << 20
@@ -201,7 +201,7 @@ def test_an_object_that_changes_while_it_is_fetched_never_mixes(weightfs):
 
 def check_reads(descriptor):
     for offset in range(0, len(CONTENT), MIB):
-        assert read_fully(descriptor, offset, MIB) == CONTENT[offset:offset + MIB], "mixed versions"
+        assert pread_all(descriptor, offset, MIB) == CONTENT[offset:offset + MIB], "mixed versions"
 
 
 def test_a_source_that_changed_between_add_and_the_read(weightfs, folder):
