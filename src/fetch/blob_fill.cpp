@@ -270,10 +270,6 @@ void BlobFill::run(const Part& part) {
   pass_on();
 }
 
-std::optional<SharedPartial::Use> BlobFill::use_partial() {
-  return partial_->use();
-}
-
 std::shared_ptr<MemoryWindow::Stream> BlobFill::memory() const {
   return state_.with([](const State& state) { return state.memory; });
 }
@@ -499,7 +495,5 @@ void BlobFill::close_if_idle() {
 void BlobFill::shut_down() {
   fail(Error(Errc::kCancelled, "weightfs is stopping"), Ending::kKeep);
 }
-
-std::string BlobFill::name() const { return target_.file().path; }
 
 }  // namespace weightfs::fetch

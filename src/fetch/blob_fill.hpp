@@ -59,7 +59,7 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   void run(const Part& part);
 
   // For PartRun, on a worker's thread.
-  [[nodiscard]] std::optional<SharedPartial::Use> use_partial();
+  [[nodiscard]] std::optional<SharedPartial::Use> use_partial() { return partial_->use(); }
   [[nodiscard]] std::shared_ptr<MemoryWindow::Stream> memory() const;
   /// Books bytes that have their place, answers whom they complete; false if the part is to end.
   bool received(const Part& part, ByteRange bytes, ByteRange whole, const BlockBytes& block);
@@ -104,7 +104,7 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   void complete(const store::Blob& blob);
   void fail(const Error& error, Ending ending);
   void end_partial(Ending ending, const std::string& reason);
-  [[nodiscard]] std::string name() const;
+  [[nodiscard]] const std::string& name() const { return target_.file().path; }
 
   const std::shared_ptr<FillHost> host_;
   const Target target_;
