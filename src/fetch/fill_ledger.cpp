@@ -125,7 +125,7 @@ std::array<bool, kUrgencies> FillLedger::work(TimePoint now) const {
 std::optional<Part> FillLedger::next_part(Urgency urgency, TimePoint now) {
   if (!may_start(now)) return std::nullopt;
   if (urgency == Urgency::kDemand && !strict_) {
-    const auto range = planner_.take_demand(demand(), ahead());
+    const auto range = take_demand();
     return range ? start(Part::Kind::kRange, *range, now) : std::nullopt;
   }
   if (!wants_ahead_at(urgency) || clone_ == Clone::kRunning) return std::nullopt;
@@ -133,7 +133,7 @@ std::optional<Part> FillLedger::next_part(Urgency urgency, TimePoint now) {
     clone_ = Clone::kRunning;
     return start(Part::Kind::kClone, {}, now);
   }
-  const auto range = planner_.take_ahead(ahead());
+  const auto range = take_ahead();
   return range ? start(Part::Kind::kRange, *range, now) : std::nullopt;
 }
 
@@ -291,6 +291,30 @@ bool FillLedger::wanting() const noexcept {
 bool FillLedger::may_start(TimePoint now) const noexcept {
   const unsigned ceiling = retry_.probing() ? 1 : plan_.connections;
   return filling() && running_ < ceiling && retry_.may_start(now);
+}
+
+std::optional<ByteRange> FillLedger::take_demand() {
+  std::vector<ByteRange> ranges = demand();
+  if (const auto bad = retry_.avoid()) {
+    const auto elsewhere = std::stable_partition(
+        ranges.begin(), ranges.end(),
+        [&](ByteRange range) { return *bad < range.begin || range.end <= *bad; });
+    const auto range = planner_.take_demand({ranges.begin(), elsewhere}, {});
+    if (range || planner_.has_missing(beyond(*bad))) return range;
+  }
+  return planner_.take_demand(ranges, ahead());
+}
+
+std::optional<ByteRange> FillLedger::take_ahead() {
+  if (const auto bad = retry_.avoid()) {
+    if (const auto range = planner_.take_ahead(beyond(*bad))) return range;
+  }
+  return planner_.take_ahead(ahead());
+}
+
+/// What is wanted ahead behind the block that holds `bad`.
+ByteRange FillLedger::beyond(std::uint64_t bad) const noexcept {
+  return ahead().intersect({(bad / kBlock + 1) * kBlock, planner_.size()});
 }
 
 std::vector<ByteRange> FillLedger::demand() const {

@@ -121,6 +121,9 @@ class FillLedger {
   [[nodiscard]] bool may_start(TimePoint now) const noexcept;
   [[nodiscard]] bool wants_ahead_at(Urgency urgency) const noexcept;
   [[nodiscard]] std::vector<ByteRange> demand() const;
+  [[nodiscard]] std::optional<ByteRange> take_demand();
+  [[nodiscard]] std::optional<ByteRange> take_ahead();
+  [[nodiscard]] ByteRange beyond(std::uint64_t bad) const noexcept;
   void wait_begins(TimePoint now) noexcept;
   std::optional<Part> start(Part::Kind kind, ByteRange range, TimePoint now);
 

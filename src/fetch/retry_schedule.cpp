@@ -17,9 +17,9 @@ void RetrySchedule::on_bytes(ByteRange received) {
 
 void RetrySchedule::on_failure(ByteRange rest, const TransientError& error, TimePoint now) {
   ++failures_;
-  const auto delay = net::retry_delay(options_, failures_, error.retry_after(), random_);
-  const TimePoint due = now + delay;
-  next_start_ = std::max(next_start_, now + delay / 2);
+  last_failed_ = rest.begin;
+  const TimePoint due = now + net::retry_delay(options_, failures_, error.retry_after(), random_);
+  next_start_ = std::max(next_start_, due);
   if (error.retry_after()) asked_wait_ = std::max(asked_wait_, due);
   resting_.push_back({rest, due});
   failing_.try_emplace(rest.begin, now);
@@ -27,6 +27,11 @@ void RetrySchedule::on_failure(ByteRange rest, const TransientError& error, Time
 
 bool RetrySchedule::may_start(TimePoint now) const noexcept {
   return now >= next_start_ && now >= asked_wait_;
+}
+
+std::optional<std::uint64_t> RetrySchedule::avoid() const noexcept {
+  if (failures_ < 2) return std::nullopt;
+  return last_failed_;
 }
 
 std::vector<ByteRange> RetrySchedule::take_due(TimePoint now) {

@@ -19,10 +19,9 @@ namespace weightfs::fetch {
 ///
 /// A failed part's rest waits for its own delay, whatever the other connections do. Until bytes come
 /// again new parts wait, too, and one connection probes alone: a source that is down is not asked
-/// sixteen times at once. The probe comes at half the delay, when the rest is still put aside, so that
-/// it asks for other bytes if there are any: where only one place of a file cannot be read, the others
-/// can. Bytes on any connection end the probing. A wait that the source asked for (Retry-After) is kept
-/// whatever comes.
+/// sixteen times at once. Where the same place fails twice, the next probe goes elsewhere: it may be
+/// the only one that cannot be read. Bytes on any connection end the probing; a wait that the source
+/// asked for (Retry-After) is kept whatever comes.
 ///
 /// Pure: time is a parameter. Not thread-safe.
 class RetrySchedule {
@@ -38,6 +37,8 @@ class RetrySchedule {
   [[nodiscard]] bool may_start(TimePoint now) const noexcept;
   [[nodiscard]] bool probing() const noexcept { return failures_ > 0; }
   [[nodiscard]] bool resting() const noexcept { return !resting_.empty(); }
+  /// The byte that a probe had better not begin with.
+  [[nodiscard]] std::optional<std::uint64_t> avoid() const noexcept;
   /// The rests whose delay is over.
   [[nodiscard]] std::vector<ByteRange> take_due(TimePoint now);
   /// Forgets the rests: what they are rests of is planned anew.
@@ -60,6 +61,7 @@ class RetrySchedule {
   net::RetryOptions options_;
   std::mt19937_64 random_;
   unsigned failures_ = 0;  ///< without a byte since
+  std::uint64_t last_failed_ = 0;  ///< the first byte that the last of them did not bring
   TimePoint next_start_{};  ///< lifted by bytes
   TimePoint asked_wait_{};  ///< not lifted by bytes
   std::vector<Rest> resting_;

@@ -103,6 +103,10 @@ Blob PartialBlob::commit(const Digest& digest, std::span<const Midstate> midstat
     throw_errno(error, "flush " + staged.data.string());
   }
   staged.identity = identity_of(state.data);
+  if (staged.identity.size != state.size) {
+    throw Error(Errc::kInternal, fmt::format("the data of partial blob {} has {} bytes, not {}",
+                                             state.key.hex(), staged.identity.size, state.size));
+  }
   Blob blob = state.store.publish(digest, staged);
   state.remove_files();
   return blob;

@@ -43,7 +43,9 @@ TEST_CASE_METHOD(FetchFixture, "one broken connection does not stop the others")
   PendingRead last(fill, 15 * kMiB, 100);
   CHECK(last.wait() == FakeSource::content("a", {15 * kMiB, 15 * kMiB + 100}));
   PendingRead first(fill, 0, 100);
-  REQUIRE(eventually([&] { return fill->progress().connections == 0; }));
+  REQUIRE(eventually([&] {
+    return fetcher().counters().retries == 1 && fill->progress().connections == 0;
+  }));
   CHECK_FALSE(first.done());
   clock.advance(1h);
   CHECK(first.wait() == FakeSource::content("a", {0, 100}));
@@ -134,7 +136,7 @@ TEST_CASE_METHOD(FetchFixture, "a byte that never comes ends the fill although o
   const FillPtr fill = this->fill("a", 4 * kMiB);
   fill->want(Want::kFile);
   PendingRead read(fill, 0, 100);
-  REQUIRE(eventually([&] { return fill->progress().written == 3 * kMiB; }));
+  REQUIRE(eventually([&] { return fill->progress().written >= 3 * kMiB; }));
   CHECK(eventually([&] {
     clock.advance(1s);
     return read.done();

@@ -163,6 +163,28 @@ TEST_CASE("failing attempts do not put the deadline off") {
   CHECK(books.tick(kStart + 10s).timed_out);
 }
 
+TEST_CASE("a place that cannot be read does not keep the others from coming") {
+  FillLedger books = ledger(8 * kMiB);
+  REQUIRE(books.join());
+  books.raise(Want::kFile, kStart);
+  skip_clone(books, Urgency::kFile);
+  books.park(read(1, {kMiB, kMiB + 1}), kStart);
+  const TransientError bad(Errc::kIo, "bad sector");
+  TimePoint now = kStart;
+  for (int i = 0; i < 2; ++i, now += 1min) {
+    (void)books.tick(now);
+    const auto part = books.next_part(Urgency::kDemand, now);
+    REQUIRE(part);
+    CHECK(part->range.begin == kMiB);
+    books.part_ended(*part, kMiB, &bad, now);
+  }
+  (void)books.tick(now);
+  CHECK_FALSE(books.next_part(Urgency::kDemand, now));
+  const auto part = books.next_part(Urgency::kFile, now);
+  REQUIRE(part);
+  CHECK(part->range.begin == kMiB + kBlock);
+}
+
 TEST_CASE("a reader who comes long after the others' failures has the whole deadline") {
   FetcherOptions options;
   options.deadline = 10s;

@@ -26,21 +26,28 @@ TEST_CASE("the rest of a failed part waits for its delay") {
   CHECK_FALSE(schedule.waiting(kStart + 200ms));
 }
 
-TEST_CASE("without bytes a probe waits, but for less than the rest of what failed") {
-  for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    RetrySchedule schedule(kOptions, seed);
-    schedule.on_failure({0, 10}, kReset, kStart);
-    CHECK_FALSE(schedule.may_start(kStart + 49ms));
-    CHECK(schedule.may_start(kStart + 100ms));
-    CHECK(schedule.take_due(kStart + 99ms).empty());
-    CHECK(schedule.probing());
-  }
+TEST_CASE("without bytes nothing new is started before the delay is over") {
+  RetrySchedule schedule(kOptions, 1);
+  schedule.on_failure({0, 10}, kReset, kStart);
+  CHECK_FALSE(schedule.may_start(kStart + 99ms));
+  CHECK(schedule.may_start(kStart + 200ms));
+  CHECK(schedule.probing());
+}
+
+TEST_CASE("where a place fails twice the next probe goes elsewhere, until bytes come") {
+  RetrySchedule schedule(kOptions, 1);
+  schedule.on_failure({100, 200}, kReset, kStart);
+  CHECK_FALSE(schedule.avoid());
+  schedule.on_failure({100, 200}, kReset, kStart);
+  CHECK(schedule.avoid() == 100);
+  schedule.on_bytes({500, 600});
+  CHECK_FALSE(schedule.avoid());
 }
 
 TEST_CASE("delays grow from failure to failure, and bytes begin them anew") {
   RetrySchedule schedule(kOptions, 1);
   for (int i = 0; i < 5; ++i) schedule.on_failure({0, 10}, kReset, kStart);
-  CHECK_FALSE(schedule.may_start(kStart + 799ms));  // a quarter of 200 ms * 2^4
+  CHECK_FALSE(schedule.may_start(kStart + 1599ms));  // half of 200 ms * 2^4
   schedule.on_bytes({50, 60});
   CHECK(schedule.may_start(kStart));
   CHECK_FALSE(schedule.probing());

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <fcntl.h>
 #include <functional>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -383,6 +384,30 @@ TEST_CASE("a partial blob whose commit was interrupted resumes") {
   CHECK(partial->written_bytes() == 7);
   partial->write(0, bytes("CONTENT"));
   CHECK(content_of(partial->commit(Digest::of("CONTENT"), {})) == "CONTENT");
+}
+
+TEST_CASE("a clone is all or nothing, and of the same size only") {
+  const Shelf shelf;
+  const auto store = shelf.open();
+  const auto partial = store->partial(kKey, 7);
+  partial->write(0, bytes("unmoved"));
+  write_text(shelf.directory.path() / "longer", "contents");
+  write_text(shelf.directory.path() / "same", "content");
+  CHECK_FALSE(partial->clone_from(open_file(shelf.directory.path() / "longer", O_RDONLY)));
+  CHECK(read_range(*partial, 0, 10) == "unmoved");
+  const bool cloned = partial->clone_from(open_file(shelf.directory.path() / "same", O_RDONLY));
+  CHECK(read_range(*partial, 0, 10) == (cloned ? "content" : "unmoved"));
+  CHECK(partial->written_bytes() == 0);
+}
+
+TEST_CASE("data that somebody resized is not published") {
+  const Shelf shelf;
+  const auto store = shelf.open();
+  const auto partial = store->partial(kKey, 7);
+  fill(*partial, "content");
+  fs::resize_file(partial_path(shelf.root, kKey) / "data", 8);
+  CHECK(error_of([&] { (void)partial->commit(Digest::of("content"), {}); }) == Errc::kInternal);
+  CHECK_FALSE(store->contains(Digest::of("content")));
 }
 
 TEST_CASE("many threads fill one blob") {

@@ -17,12 +17,13 @@ namespace weightfs::test {
 inline const std::string kDate = "Sun, 06 Nov 1994 08:49:37 GMT";
 inline constexpr std::int64_t kDateSeconds = 784'111'777;
 
-/// An origin, a client without much patience, and the source of one reference.
+/// An origin, a client, and the source of one reference. What a fault refers to must be declared
+/// before it: the origin's threads live as long as it does.
 struct Site {
-  explicit Site(const std::string& path, RangedOrigin::Objects objects = {})
+  explicit Site(const std::string& path, RangedOrigin::Objects objects = {},
+                std::chrono::milliseconds stall_timeout = std::chrono::seconds(20))
       : origin(std::move(objects)),
-        http({.connect_timeout = std::chrono::seconds(2),
-              .stall_timeout = std::chrono::milliseconds(200)}),
+        http({.stall_timeout = stall_timeout}),
         source(snapshot::Reference::parse(origin.url(path)), http) {}
 
   [[nodiscard]] std::string read(const snapshot::File& file, ByteRange range) {
