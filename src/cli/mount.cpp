@@ -62,13 +62,18 @@ class MountCommand final : public Command {
     std::error_code absent;
     const auto before = std::filesystem::file_size(log, absent);
     switch (detach({.log_file = log, .is_ready = [&] { return answers(context); }})) {
-      case Detached::kChild: return true;
-      case Detached::kReady: detached_ = ExitCode::kDone; return false;
-      case Detached::kFailed: break;
+      case Detached::kChild:
+        return true;
+      case Detached::kReady:
+        detached_ = ExitCode::kDone;
+        return false;
+      case Detached::kFailed:
+        break;
     }
     std::ifstream words(log);
     words.seekg(absent ? 0 : static_cast<std::streamoff>(before));
-    context.streams().err << words.rdbuf() << "weightfs: the mount did not become ready; this was in "
+    context.streams().err << words.rdbuf()
+                          << "weightfs: the mount did not become ready; this was in "
                           << log.string() << "\n";
     detached_ = ExitCode::kFailed;
     return false;

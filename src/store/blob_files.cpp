@@ -5,15 +5,15 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <fcntl.h>
 #include <set>
 #include <string>
-#include <sys/stat.h>
 #include <system_error>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -78,7 +78,7 @@ void BlobFiles::publish(const Digest& digest, const fs::path& data, const fs::pa
 
 void BlobFiles::unpublish(const Digest& digest, const fs::path& data) const noexcept {
   const fs::path blob = layout_.blob(digest);
-  struct stat status {};
+  struct stat status{};
   if (::stat(data.c_str(), &status) != 0 && ::rename(blob.c_str(), data.c_str()) != 0) {
     ::unlink(blob.c_str());
   }
@@ -96,7 +96,8 @@ bool BlobFiles::remove(const Digest& digest) const {
 
 void BlobFiles::remove_parts(const Digest& digest) const {
   const fs::path parts = layout_.parts(digest);
-  if (::unlink(parts.c_str()) != 0 && errno != ENOENT) throw_errno(errno, "remove " + parts.string());
+  if (::unlink(parts.c_str()) != 0 && errno != ENOENT)
+    throw_errno(errno, "remove " + parts.string());
 }
 
 void BlobFiles::scan(const std::function<void(const Found&)>& found, const Log& log) const {
@@ -126,7 +127,8 @@ void BlobFiles::scan_folder(const fs::path& folder, const std::function<void(con
   for (const Digest& digest : blobs) {
     try {
       if (const auto opened = open(digest)) {
-        found({.digest = digest, .identity = opened->identity, .has_parts = parts.contains(digest)});
+        found(
+            {.digest = digest, .identity = opened->identity, .has_parts = parts.contains(digest)});
       }
     } catch (const Error& error) {
       if (error.code() != Errc::kInvalid) throw;

@@ -36,8 +36,8 @@ void make_folder(const fs::path& path) {
 }
 
 bool is_filesystem_root(const fs::path& directory) {
-  struct stat self {};
-  struct stat parent {};
+  struct stat self{};
+  struct stat parent{};
   return ::stat(directory.c_str(), &self) == 0 &&
          ::stat((directory / "..").c_str(), &parent) == 0 &&
          (self.st_dev != parent.st_dev || self.st_ino == parent.st_ino);
@@ -113,8 +113,7 @@ namespace {
 /// What a person is shown of a VERSION file: its first line, as far as it can be printed.
 std::string one_line(std::string_view text) {
   std::string line(text.substr(0, std::min<std::size_t>(text.find('\n'), 64)));
-  std::replace_if(
-      line.begin(), line.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  std::replace_if(line.begin(), line.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
   return line;
 }
 

@@ -61,7 +61,7 @@ snapshot::Snapshot FileSource::resolve(std::stop_token stop) {
 
 std::string FileSource::path_of(const snapshot::File& file) const {
   // The root is a directory, or the file itself, whose name the snapshot then has.
-  struct stat status {};
+  struct stat status{};
   const bool is_file = ::stat(root_.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
                        root_.ends_with("/" + file.path);
   return is_file ? root_ : (root_ == "/" ? "" : root_) + "/" + file.path;

@@ -14,7 +14,7 @@
 namespace weightfs::source {
 
 InodeNumber inode_number_at(const std::string& path) {
-  struct statfs filesystem {};
+  struct statfs filesystem{};
   if (::statfs(path.c_str(), &filesystem) != 0) {
     throw_file_error(errno, snapshot::printable(path));
   }
@@ -34,7 +34,7 @@ bool is_version(std::string_view version, const struct stat& status) {
 }
 
 struct stat status_of(const Fd& fd, const std::string& what) {
-  struct stat status {};
+  struct stat status{};
   if (::fstat(fd.value(), &status) != 0) throw_file_error(errno, what);
   return status;
 }

@@ -66,9 +66,8 @@ TEST_CASE("add records what the source has, once, and fetches nothing") {
   CHECK(error_of([&] { (void)running.service.add({"org/m", source + "2"}, {}); }) == Errc::kBusy);
   CHECK(error_of([&] { (void)running.service.add({"a@b", source}, {}); }) == Errc::kInvalid);
   CHECK(error_of([&] { (void)running.service.add({"b", "nonsense"}, {}); }) == Errc::kInvalid);
-  CHECK(error_of([&] {
-          (void)running.service.add({"b", source + "/none"}, {});
-        }) == Errc::kNotFound);
+  CHECK(error_of([&] { (void)running.service.add({"b", source + "/none"}, {}); }) ==
+        Errc::kNotFound);
   CHECK(running.service.models().size() == 1);
 }
 

@@ -9,12 +9,12 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include <algorithm>
-#include <csignal>
 #include <fcntl.h>
-#include <functional>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <algorithm>
+#include <csignal>
+#include <functional>
 #include <thread>
 
 using namespace weightfs;
@@ -37,7 +37,9 @@ struct Shelf {
   }
 };
 
-std::span<const std::byte> bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+std::span<const std::byte> bytes(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
 
 std::string read_range(const PartialBlob& partial, std::uint64_t offset, std::size_t size) {
   std::string text(size, '\0');
@@ -84,7 +86,7 @@ TEST_CASE("a new partial blob is preallocated and has nothing written") {
   CHECK(partial->size() == kSize);
   CHECK(partial->written_bytes() == 0);
   CHECK(partial->written_blocks() == std::vector<bool>(9, false));
-  struct stat status {};
+  struct stat status{};
   REQUIRE(::stat((partial_path(shelf.root, kKey) / "data").c_str(), &status) == 0);
   CHECK(static_cast<std::uint64_t>(status.st_size) == kSize);
   CHECK(static_cast<std::uint64_t>(status.st_blocks) * 512 >= kSize);
@@ -159,7 +161,9 @@ TEST_CASE("after another boot only what was flushed is believed") {
 TEST_CASE("a key with another size is refused until it is discarded") {
   const Shelf shelf;
   const auto store = shelf.open();
-  { store->partial(kKey, kSize)->set_written({0, kSize}); }
+  {
+    store->partial(kKey, kSize)->set_written({0, kSize});
+  }
   CHECK(error_of([&] { (void)store->partial(kKey, kSize + 1); }) == Errc::kInvalid);
   CHECK(store->partial_bytes(kKey) == kSize);
   CHECK(store->usage().partial_bytes == kSize);
@@ -278,7 +282,9 @@ TEST_CASE("a partial blob with a damaged map or data starts anew, and is removed
   for (const auto& damage : damages) {
     {
       const auto store = shelf.open();
-      { store->partial(kKey, kSize)->set_written({0, kSize}); }
+      {
+        store->partial(kKey, kSize)->set_written({0, kSize});
+      }
       damage();
       const auto partial = store->partial(kKey, kSize);
       CHECK(partial->written_bytes() == 0);

@@ -204,9 +204,8 @@ TEST_CASE("what may not be read says so") {
   FileSource source(tree.reference());
   const AsNobody nobody;
   const Snapshot snapshot = source.resolve({});
-  const auto read_failure = failure_of([&] {
-    static_cast<void>(read(source, *snapshot.find("secret"), {0, 1}));
-  });
+  const auto read_failure =
+      failure_of([&] { static_cast<void>(read(source, *snapshot.find("secret"), {0, 1})); });
   REQUIRE(read_failure);
   CHECK(read_failure->code == Errc::kPermission);
   CHECK_FALSE(read_failure->transient);
@@ -251,9 +250,8 @@ TEST_CASE("weightfs.json gives digests, and is not part of the tree") {
   SECTION("another size") {
     tree.write("a", "aaaaa");
     CHECK(resolve_failure(tree.reference())->code == Errc::kInvalid);
-    CHECK(failure_of([&] {
-            static_cast<void>(read(source, *snapshot.find("a"), {0, 1}));
-          })->code == Errc::kChanged);
+    CHECK(failure_of([&] { static_cast<void>(read(source, *snapshot.find("a"), {0, 1})); })->code ==
+          Errc::kChanged);
   }
   SECTION("a file that is not there") {
     fs::remove(tree.path("a"));
@@ -305,7 +303,7 @@ TEST_CASE("a file that is another one by now is an error before its first byte")
 }
 
 TEST_CASE("a version goes by the inode number where the filesystem keeps it") {
-  struct stat status {};
+  struct stat status{};
   status.st_size = 5;
   status.st_ino = 7;
   status.st_mtim = {.tv_sec = 3, .tv_nsec = 4};
@@ -393,9 +391,8 @@ TEST_CASE("what the sink throws comes out as it is, and a stop ends the read") {
   std::stop_source stop;
   CollectingSink stopped(0);
   stopped.after_write = [&] { stop.request_stop(); };
-  CHECK(failure_of([&] {
-          source.read(file, {0, file.size}, stopped, stop.get_token());
-        })->code == Errc::kCancelled);
+  CHECK(failure_of([&] { source.read(file, {0, file.size}, stopped, stop.get_token()); })->code ==
+        Errc::kCancelled);
   CHECK(stopped.bytes.size() <= 4 << 20);
 }
 

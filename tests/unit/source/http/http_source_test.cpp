@@ -237,9 +237,8 @@ TEST_CASE("redirects in a circle are an error, to another host they work") {
     return true;
   });
   CHECK((site.read(known_file("f", content), {5, 500}) == content.substr(5, 495)));
-  const auto failure = failure_of([&] {
-    static_cast<void>(site.read(known_file("circle", content), {5, 500}));
-  });
+  const auto failure =
+      failure_of([&] { static_cast<void>(site.read(known_file("circle", content), {5, 500})); });
   CHECK(failure->code == Errc::kInvalid);
   CHECK_FALSE(failure->transient);
 }
@@ -298,9 +297,8 @@ TEST_CASE("a stop ends a read that waits") {
   });
   CollectingSink sink(0);
   const auto start = std::chrono::steady_clock::now();
-  const auto failure = failure_of([&] {
-    site.source.read(known_file("f", "0123"), {0, 4}, sink, stop.get_token());
-  });
+  const auto failure = failure_of(
+      [&] { site.source.read(known_file("f", "0123"), {0, 4}, sink, stop.get_token()); });
   CHECK(failure->code == Errc::kCancelled);
   CHECK(std::chrono::steady_clock::now() - start < 10s);
 }
@@ -311,9 +309,8 @@ TEST_CASE("many ranges at once are each right") {
   const File file = known_file("f", content);
   std::vector<std::future<std::string>> parts;
   for (std::uint64_t i = 0; i < 16; ++i) {
-    parts.push_back(std::async(std::launch::async, [&, i] {
-      return site.read(file, {i << 16, (i + 1) << 16});
-    }));
+    parts.push_back(std::async(std::launch::async,
+                               [&, i] { return site.read(file, {i << 16, (i + 1) << 16}); }));
   }
   std::string all;
   for (auto& part : parts) all += part.get();
