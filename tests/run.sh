@@ -45,13 +45,13 @@ tally() {
 # compile DIR [MESON-OPTION...]: shows the output of a step only when it fails.
 compile() {
   local -r dir=$1 log=$1/compile.log
-  shift
+  set -- "${@:2}" -Dwerror=true -Dunit_tests=enabled
   if [[ -e $dir/build.ninja ]]; then
     meson configure "$dir" "$@" >"$log" 2>&1
   else
     rm -rf "$dir"
     mkdir "$dir"
-    meson setup "$dir" -Dwerror=true "$@" >"$log" 2>&1
+    meson setup "$dir" "$@" >"$log" 2>&1
   fi && ninja -C "$dir" -j "$kJobs" >>"$log" 2>&1 && return
   grep -E -A8 'error:|^FAILED|ERROR:' "$log" | head -100
   return 1

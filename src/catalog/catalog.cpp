@@ -362,6 +362,14 @@ SnapshotPtr Catalog::revision(const std::string& name, std::string_view text) co
   });
 }
 
+bool Catalog::pinned(const Digest& snapshot_key) const {
+  return state_->read([&](const Tables& tables) {
+    return std::any_of(tables.models.begin(), tables.models.end(), [&](const auto& entry) {
+      return entry.second.pinned && entry.second.current == snapshot_key;
+    });
+  });
+}
+
 std::vector<Child> Catalog::children(std::string_view path) const {
   return state_->read([&](const Tables& tables) {
     std::vector<Child> all;

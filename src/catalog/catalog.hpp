@@ -75,6 +75,8 @@ class Catalog {
   /// prefix of one of them with at least 8 characters. Null where there is none.
   [[nodiscard]] snapshot::SnapshotPtr revision(const std::string& name,
                                                std::string_view text) const;
+  /// Whether a pinned name shows this snapshot now.
+  [[nodiscard]] bool pinned(const Digest& snapshot_key) const;
   /// What a directory of the mount shows: the next components of all names below `path` ("" is the
   /// root), sorted, each once.
   [[nodiscard]] std::vector<Child> children(std::string_view path) const;

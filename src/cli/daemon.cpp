@@ -2,6 +2,7 @@
 // Copyright the weightfs authors
 #include "cli/commands.hpp"
 
+#include "cli/control_socket.hpp"
 #include "cli/daemon_directories.hpp"
 #include "cli/drop_privileges.hpp"
 #include "cli/node.hpp"
@@ -48,6 +49,8 @@ class DaemonCommand final : public Command {
         ->type_name("PATH");
     keeper->add_option("--keeper-fd", keeper_fd_, "An inherited socket.")->type_name("NUMBER");
     keeper->require_option(1);
+    app.add_option("--control-fd", control_fd_, "An inherited control socket, listening.")
+        ->type_name("NUMBER");
     flags_.declare(app);
   }
 
@@ -58,13 +61,9 @@ class DaemonCommand final : public Command {
     keeper::KeeperClient keeper = keeper_socket_.empty()
                                       ? keeper::KeeperClient(Fd(keeper_fd_))
                                       : keeper::KeeperClient::connect(keeper_socket_);
-    if (::geteuid() == 0) {
-      const ProcessUser user = find_user(settings.user);
-      prepare_directories(settings, user);
-      drop_privileges(user);
-    }
     try {
-      Node node(settings, std::move(keeper), log);
+      control::ListenSocket control = prepare(settings);
+      Node node(settings, std::move(keeper), std::move(control), log);
       node.run(stop.value());
     } catch (const Error& error) {
       context.streams().err << "weightfs daemon: " << error.what() << std::endl;
@@ -76,8 +75,21 @@ class DaemonCommand final : public Command {
   }
 
  private:
+  // Does what needs privilege, and gives it up.
+  [[nodiscard]] control::ListenSocket prepare(const Settings& settings) const {
+    if (control_fd_ >= 0) return control::ListenSocket(Fd(control_fd_));
+    const ProcessUser user = find_user(settings.user);
+    control::ListenSocket control = make_control_socket(settings.socket, user);
+    if (::geteuid() == 0) {
+      prepare_directories(settings, user);
+      drop_privileges(user);
+    }
+    return control;
+  }
+
   std::string keeper_socket_;
   int keeper_fd_ = -1;
+  int control_fd_ = -1;
   SettingFlags flags_;
 };
 

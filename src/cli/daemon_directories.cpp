@@ -13,8 +13,6 @@ void prepare_directories(const Settings& settings, const ProcessUser& user) {
   }
   give_directory(settings.store, user, store_entries());
   give_directory(settings.state, user, state_entries());
-  const std::filesystem::path folder = settings.socket.parent_path();
-  if (!std::filesystem::exists(folder)) give_directory(folder, user, {});
 }
 
 }  // namespace weightfs::cli

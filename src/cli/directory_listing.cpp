@@ -32,7 +32,7 @@ constexpr std::size_t kBufferSize = 1 << 20;
 constexpr std::chrono::milliseconds kProgressInterval{200};
 
 struct stat stat_of(const fs::path& path) {
-  struct stat found {};
+  struct stat found{};
   if (::stat(path.c_str(), &found) != 0) throw_errno(errno, path.string());
   return found;
 }
@@ -99,7 +99,7 @@ Digest hash(const fs::path& path, const snapshot::File& file, std::stop_token st
     offset += got;
     work.hashed += got;
   }
-  struct stat found {};
+  struct stat found{};
   if (::fstat(fd.value(), &found) != 0) throw_errno(errno, path.string());
   if (static_cast<std::uint64_t>(found.st_size) != file.size || found.st_mtime != file.mtime) {
     throw changed();

@@ -3,6 +3,7 @@
 #include "cli/commands.hpp"
 
 #include "base/file.hpp"
+#include "cli/control_socket.hpp"
 #include "cli/daemon_directories.hpp"
 #include "cli/detach.hpp"
 #include "cli/setting_flags.hpp"
@@ -12,10 +13,13 @@
 #include <CLI/CLI.hpp>
 
 #include <unistd.h>
+#include <fstream>
 
 namespace weightfs::cli {
 
 namespace {
+
+constexpr const char* kControlPlaceholder = "{control-fd}";
 
 class MountCommand final : public Command {
  public:
@@ -37,12 +41,16 @@ class MountCommand final : public Command {
     if (detach_ && !continue_detached(context, settings)) return detached_;
 
     const Fd stop = block_stop_signals();
+    // Made here, where the privilege is. It outlives each daemon: a client that comes while one is
+    // replaced waits in its queue.
+    const control::ListenSocket control = make_control_socket(settings.socket, user);
     keeper::Keeper keeper({.mountpoint = std::filesystem::absolute(mountpoint_),
                            .socket = {},
                            .daemon_uid = user.uid,
                            .daemon_gid = user.gid,
                            .source_name = "weightfs",
-                           .daemon_command = daemon_command(context)},
+                           .daemon_command = daemon_command(context),
+                           .inherited = {{kControlPlaceholder, control.fd().value()}}},
                           Log::to_stderr(settings.log_level));
     return keeper.run(stop.value()) == 0 ? ExitCode::kDone : ExitCode::kFailed;
   }
@@ -51,6 +59,8 @@ class MountCommand final : public Command {
   // True in the process that serves; in the parent, detached_ is how that came up.
   bool continue_detached(Context& context, const Settings& settings) {
     const std::filesystem::path log = settings.state / "weightfs.log";
+    std::error_code absent;
+    const auto before = std::filesystem::file_size(log, absent);
     switch (detach({.log_file = log, .is_ready = [&] { return answers(context); }})) {
       case Detached::kChild:
         return true;
@@ -60,8 +70,11 @@ class MountCommand final : public Command {
       case Detached::kFailed:
         break;
     }
-    context.streams().err << "weightfs: the mount did not become ready; " << log.string()
-                          << " says why\n";
+    std::ifstream words(log);
+    words.seekg(absent ? 0 : static_cast<std::streamoff>(before));
+    context.streams().err << words.rdbuf()
+                          << "weightfs: the mount did not become ready; this was in "
+                          << log.string() << "\n";
     detached_ = ExitCode::kFailed;
     return false;
   }
@@ -78,8 +91,10 @@ class MountCommand final : public Command {
   // The daemon reads the same environment and configuration, and gets the same flags. Through
   // /proc/self/exe, it can run a program whose folder its user may not enter.
   [[nodiscard]] std::vector<std::string> daemon_command(const Context& context) const {
-    std::vector<std::string> command = {"/proc/self/exe", "daemon",   "--keeper-fd",
-                                        "{keeper-fd}",    "--socket", context.socket()};
+    std::vector<std::string> command = {"/proc/self/exe", "daemon",
+                                        "--keeper-fd",    keeper::kSocketPlaceholder,
+                                        "--control-fd",   kControlPlaceholder,
+                                        "--socket",       context.socket()};
     for (std::string& argument : flags_.arguments(context)) command.push_back(std::move(argument));
     return command;
   }

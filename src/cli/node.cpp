@@ -4,6 +4,8 @@
 
 #include "base/file.hpp"
 #include "base/thread.hpp"
+#include "cli/predecessor.hpp"
+#include "cli/setting_table.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -20,8 +22,8 @@ namespace weightfs::cli {
 namespace {
 
 constexpr unsigned kFilesAtOnce = 4;  // of a snapshot that is warmed, side by side
-constexpr unsigned kSocketMode = 0660;
 constexpr std::chrono::seconds kModelRetry{10};
+constexpr std::chrono::seconds kModelPatience{10};
 
 // Returns early when the stop is requested.
 void pause(const std::stop_token& stop, std::chrono::seconds duration) {
@@ -35,6 +37,16 @@ std::string boot_id() {
   std::string id = read_file("/proc/sys/kernel/random/boot_id", 256);
   while (!id.empty() && id.back() == '\n') id.pop_back();
   return id;
+}
+
+std::unique_ptr<store::Store> open_store(const Settings& settings, const Clock& clock,
+                                         const Log& log) {
+  return after_predecessor([&] {
+    return store::Store::open({.directory = settings.store,
+                               .allow_network_store = settings.allow_network_store,
+                               .boot_id = boot_id()},
+                              clock, log.named("store"));
+  });
 }
 
 net::HttpClientOptions http_options(const Settings& settings) {
@@ -59,16 +71,14 @@ fetch::FetcherOptions fetcher_options(const Settings& settings) {
 
 }  // namespace
 
-Node::Node(const Settings& settings, keeper::KeeperClient keeper, Log log)
+Node::Node(const Settings& settings, keeper::KeeperClient keeper, control::ListenSocket control,
+           const Log& log)
     : settings_(settings),
       log_(log.named("daemon")),
       keeper_(std::move(keeper)),
       session_handle_(keeper_.hello()),
       memory_(session_handle_.memory),
-      store_(store::Store::open({.directory = settings.store,
-                                 .allow_network_store = settings.allow_network_store,
-                                 .boot_id = boot_id()},
-                                clock_, log.named("store"))),
+      store_(open_store(settings, clock_, log)),
       catalog_(settings.state, clock_, log.named("catalog")),
       http_(http_options(settings)),
       sources_(http_),
@@ -104,11 +114,14 @@ Node::Node(const Settings& settings, keeper::KeeperClient keeper, Log log)
       .warmer = *warmer_,
       .sources = sources_,
       .mount = *this,
+      .mode = find_setting("mode")->show(settings),
   });
   router_ = std::make_unique<control::Router>(*service_, log.named("control"));
   model_adder_ = start_thread("models", [this](std::stop_token stop) { add_models(stop); });
-  server_ = std::make_unique<control::Server>(control::ListenSocket(settings.socket, kSocketMode),
-                                              *router_, control::ServerOptions{}, log);
+  // Whoever finds the control socket finds the models, too, unless their sources are slow or away.
+  models_tried_.get_future().wait_for(kModelPatience);
+  server_ = std::make_unique<control::Server>(std::move(control), *router_,
+                                              control::ServerOptions{}, log);
 }
 
 Node::~Node() {
@@ -148,8 +161,9 @@ void Node::on_ready() {
 
 void Node::run(int stop_descriptor) {
   const std::jthread watcher = start_thread("stop", [&](std::stop_token stop) {
+    // The keeper's socket is readable whenever it answers; only its end is of interest here.
     std::array<pollfd, 2> waiting = {pollfd{stop_descriptor, POLLIN, 0},
-                                     pollfd{keeper_.descriptor(), POLLIN, 0}};
+                                     pollfd{keeper_.descriptor(), 0, 0}};
     constexpr int kTick = 200;  // milliseconds until a stop that came from the session is seen
     while (!stop.stop_requested()) {
       if (::poll(waiting.data(), waiting.size(), kTick) > 0) break;
@@ -190,7 +204,7 @@ void Node::unmount(control::Unmount how) {
 
 void Node::add_models(std::stop_token stop) {
   std::vector<ModelSetting> missing = settings_.models;
-  while (!missing.empty() && !stop.stop_requested()) {
+  for (bool first = true; !stop.stop_requested(); first = false) {
     std::vector<ModelSetting> later;
     for (const ModelSetting& model : missing) {
       try {
@@ -205,7 +219,9 @@ void Node::add_models(std::stop_token stop) {
       }
     }
     missing = std::move(later);
-    if (!missing.empty()) pause(stop, kModelRetry);
+    if (first) models_tried_.set_value();
+    if (missing.empty()) return;
+    pause(stop, kModelRetry);
   }
 }
 

@@ -24,6 +24,7 @@
 #include "vfs/filesystem.hpp"
 #include "vfs/fill_reactions.hpp"
 
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,8 +39,9 @@ namespace weightfs::cli {
 /// kernel for the next daemon; then the control server, the fills, and the rest.
 class Node final : public control::MountView {
  public:
-  /// Error: what Store::open, Catalog and ListenSocket say of a configuration that cannot work.
-  Node(const Settings& settings, keeper::KeeperClient keeper, Log log);
+  /// Error: what Store::open and Catalog say of a configuration that cannot work.
+  Node(const Settings& settings, keeper::KeeperClient keeper, control::ListenSocket control,
+       const Log& log);
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
   ~Node() override;
@@ -88,6 +90,7 @@ class Node final : public control::MountView {
   std::unique_ptr<control::Service> service_;
   std::unique_ptr<control::Router> router_;
   std::unique_ptr<control::Server> server_;
+  std::promise<void> models_tried_;  ///< kept once each model was tried once
   std::jthread model_adder_;
 };
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -44,9 +45,15 @@ JobId JobTable::start(const std::string& subject, Body body) {
   Entry& entry = state->jobs[id];
   entry.subject = subject;
   entry.view.id = id;
-  entry.thread = start_thread(
-      fmt::format("job-{}", id),
-      [this, id, body = std::move(body)](std::stop_token stop) { run(id, body, std::move(stop)); });
+  const auto thread_body = [this, id, body = std::move(body)](std::stop_token stop) {
+    run(id, body, std::move(stop));
+  };
+  try {
+    entry.thread = start_thread(fmt::format("job-{}", id), thread_body);
+  } catch (const std::system_error& error) {
+    state->jobs.erase(id);
+    throw Error(Errc::kBusy, fmt::format("no thread can be started: {}", error.what()));
+  }
   return id;
 }
 

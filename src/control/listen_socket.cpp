@@ -46,7 +46,7 @@ int with_address(const sockaddr_un& address, Call call) {
 
 /// Refuses what must not be replaced: a living listener, or a file that is no socket.
 void check_replaceable(const std::filesystem::path& path) {
-  struct stat found {};
+  struct stat found{};
   if (::lstat(path.c_str(), &found) != 0) {
     if (errno == ENOENT) return;
     throw_errno(errno, fmt::format("socket {}", path.string()));
@@ -81,7 +81,7 @@ ListenSocket::ListenSocket(std::filesystem::path path, unsigned mode) : path_(st
   const int bound = with_address(
       address, [&](const sockaddr* a, socklen_t size) { return ::bind(fd_.value(), a, size); });
   if (bound != 0) throw_errno(errno, fmt::format("bind {}", path_.string()));
-  struct stat ours {};
+  struct stat ours{};
   if (::chmod(temporary.c_str(), mode) != 0 || ::listen(fd_.value(), kBacklog) != 0 ||
       ::lstat(temporary.c_str(), &ours) != 0 || ::rename(temporary.c_str(), path_.c_str()) != 0) {
     const int error = errno;
@@ -100,7 +100,7 @@ ListenSocket::ListenSocket(ListenSocket&& other) noexcept
 }
 
 ListenSocket::~ListenSocket() {
-  struct stat found {};
+  struct stat found{};
   if (inode_ == 0 || ::lstat(path_.c_str(), &found) != 0) return;
   if (found.st_dev == device_ && found.st_ino == inode_) (void)::unlink(path_.c_str());
 }

@@ -6,11 +6,13 @@
 
 #include <sys/types.h>
 #include <filesystem>
+#include <utility>
 
 namespace weightfs::control {
 
-/// A listening unix stream socket, and its file. Owns both: the destructor removes the file, unless
-/// another process has put its own in its place meanwhile. Confined to its owner.
+/// A listening unix stream socket, and, where it made it, its file. Owns both: the destructor
+/// removes the file, unless another process has put its own in its place meanwhile. Confined to its
+/// owner.
 class ListenSocket {
  public:
   /// Creates missing parent directories (0755) and the socket with `mode`: whoever may write to the
@@ -18,6 +20,8 @@ class ListenSocket {
   /// listens there; kInvalid the path is too long for a socket (107 bytes), or holds something else
   /// than a socket; kPermission, kIo.
   ListenSocket(std::filesystem::path path, unsigned mode);
+  /// Takes over a listening socket that was inherited; its file is its maker's.
+  explicit ListenSocket(Fd listening) noexcept : fd_(std::move(listening)) {}
   ListenSocket(ListenSocket&& other) noexcept;
   ListenSocket& operator=(ListenSocket&&) = delete;
   ListenSocket(const ListenSocket&) = delete;

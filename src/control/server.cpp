@@ -20,7 +20,7 @@ namespace weightfs::control {
 
 namespace {
 
-constexpr std::size_t kThreadStack = 256 << 10;
+constexpr std::size_t kThreadStack = 512 << 10;
 constexpr std::size_t kHeaderMemory = 32 << 10;
 /// How long the last answers may take when the server stops.
 constexpr std::chrono::seconds kFarewell{2};

@@ -18,7 +18,8 @@ namespace weightfs::control {
 
 namespace {
 
-constexpr std::chrono::milliseconds kWarmPoll{100};
+constexpr std::chrono::milliseconds kPoll{50};
+constexpr std::chrono::seconds kLearning{10};
 
 /// What stands in lists and messages: the source's word, which is the key where it has none.
 std::string revision_of(const snapshot::Snapshot& snapshot) {
@@ -159,19 +160,27 @@ void Service::fetch_all(const snapshot::SnapshotPtr& snapshot, const source::Sou
                         const Job& job) const {
   std::mutex mutex;
   std::condition_variable_any never;
+  const auto pause = [&] {
+    std::unique_lock lock(mutex);
+    never.wait_for(lock, job.stop, kPoll, [] { return false; });
+    if (job.stop.stop_requested()) throw Error(Errc::kCancelled, "the daemon is stopping");
+  };
   parts_.warmer.start(snapshot, source, fetch::Want::kBackground);
-  for (;;) {
+  for (;; pause()) {
     const auto warm = parts_.warmer.progress(snapshot->key());
     if (!warm) throw Error(Errc::kCancelled, "the fetching was stopped");
     job.report({.stage = "fetching", .bytes = warm->written, .total = warm->bytes});
-    if (!warm->running) {
-      if (warm->error) throw Error(*warm->error);
-      if (warm->files_complete == warm->files) return;
-      throw Error(Errc::kNotReady, "not everything could be kept in the store");
-    }
-    std::unique_lock lock(mutex);
-    never.wait_for(lock, job.stop, kWarmPoll, [] { return false; });
-    if (job.stop.stop_requested()) throw Error(Errc::kCancelled, "the daemon is stopping");
+    if (warm->running) continue;
+    if (warm->error) throw Error(*warm->error);
+    if (warm->files_complete == warm->files) break;
+    throw Error(Errc::kNotReady, "not everything could be kept in the store");
+  }
+  // What was learned is written down just after the last byte has come.
+  const auto deadline = std::chrono::steady_clock::now() + kLearning;
+  while (std::chrono::steady_clock::now() < deadline) {
+    const auto learned = parts_.catalog.snapshot(snapshot->key());
+    if (!learned || !learned->provisional()) return;
+    pause();
   }
 }
 

@@ -156,6 +156,9 @@ api::Progress Service::progress(const std::string& name) {
   const snapshot::SnapshotPtr snapshot = current(model);
   const auto warm = parts_.warmer.progress(snapshot->key());
   const Residency resident = residency(parts_.store, parts_.fetcher, snapshot);
+  // Between the last byte and the moment when the digests that were learned are written down.
+  const bool learning = warm && !warm->running && !warm->error && snapshot->provisional() &&
+                        warm->files_complete == warm->files;
   api::Progress progress{
       .name = name,
       .bytes = snapshot->bytes(),
@@ -164,7 +167,7 @@ api::Progress Service::progress(const std::string& name) {
       .files = snapshot->files().size(),
       .files_complete = resident.files_complete,
       .complete = resident.complete,
-      .running = warm && warm->running,
+      .running = warm && (warm->running || learning) && !resident.complete,
   };
   if (warm && warm->error && !resident.complete) {
     progress.error = api::Fault{weightfs::name(warm->error->code()), warm->error->what()};

@@ -3,9 +3,9 @@
 
 // How a fill is shared.
 //
-// One lock per fill, state_, and nothing slow under it: no I/O, no callback, no call of the host, no
-// lock of another fill. (MemoryWindow and SharedPartial have locks of their own, which take no other.)
-// Every entry point has the same three steps:
+// One lock per fill, state_, and nothing slow under it: no I/O, no callback, no call of the host,
+// no lock of another fill. (MemoryWindow and SharedPartial have locks of their own, which take no
+// other.) Every entry point has the same three steps:
 //   1. do the I/O of its own, if it has any;
 //   2. change the books (FillLedger) under the lock, and take out of them what follows;
 //   3. carry that out: answer reads, and tell the host what there is to do (pass_on).
@@ -22,13 +22,13 @@
 //
 // Who reads: any thread, from `data`, a descriptor of its own to the partial blob's file (or the
 // blob's). It stays good through commit, discard and quarantine, because the file behind it does.
-// Who writes: workers, within a SharedPartial::Use. Who ends the partial blob: exactly one of commit,
-// fail, disk_failed and close_if_idle, through SharedPartial::end(), which waits for no one.
-// The key is released, so that the next fill may begin, when the fill is over *and* the partial blob is
-// closed: two of them for one key would write over each other.
+// Who writes: workers, within a SharedPartial::Use. Who ends the partial blob: exactly one of
+// commit, fail, disk_failed and close_if_idle, through SharedPartial::end(), which waits for no
+// one. The key is released, so that the next fill may begin, when the fill is over *and* the
+// partial blob is closed: two of them for one key would write over each other.
 //
-// A part ends early when its bytes have nowhere to go: FillLedger::accepts() is false once the fill is
-// over or has left the disk. Its worker finds out with the next bytes, or by the stop token.
+// A part ends early when its bytes have nowhere to go: FillLedger::accepts() is false once the fill
+// is over or has left the disk. Its worker finds out with the next bytes, or by the stop token.
 
 #include "fetch/blob_fill.hpp"
 
@@ -89,11 +89,13 @@ BlobFill::BlobFill(std::shared_ptr<FillHost> host, Target target, FillLedger led
       target_(std::move(target)),
       key_(target_.key()),
       frontier_(target_.file().size),
-      state_(State{.ledger = std::move(ledger)}) {}
+      state_(State{.ledger = std::move(ledger)}) {
+}
 
 BlobFill::~BlobFill() = default;
 
-// --- Readers ---------------------------------------------------------------------------------------
+// --- Readers
+// ---------------------------------------------------------------------------------------
 
 ReadId BlobFill::read(std::uint64_t offset, std::uint64_t size, ReadDone done) {
   const std::uint64_t end = target_.file().size;
@@ -131,14 +133,6 @@ void BlobFill::on_end(std::function<void()> callback) {
     return false;
   });
   if (ended) callback();
-}
-
-FillProgress BlobFill::progress() const {
-  return state_.with([](const State& state) { return state.ledger.progress(); });
-}
-
-std::optional<Error> BlobFill::error() const {
-  return state_.with([](const State& state) { return state.ledger.error(); });
 }
 
 FillPtr BlobFill::join() {
@@ -239,7 +233,8 @@ void BlobFill::pass_on() {
   if (idle) host_->idle(self);
 }
 
-// --- Workers ---------------------------------------------------------------------------------------
+// --- Workers
+// ---------------------------------------------------------------------------------------
 
 std::optional<Part> BlobFill::next_part(Urgency urgency) {
   const auto part =
@@ -268,14 +263,6 @@ void BlobFill::run(const Part& part) {
     fail(*outcome.fatal, spoiled ? Ending::kDiscard : Ending::kKeep);
   }
   pass_on();
-}
-
-std::optional<SharedPartial::Use> BlobFill::use_partial() {
-  return partial_->use();
-}
-
-std::shared_ptr<MemoryWindow::Stream> BlobFill::memory() const {
-  return state_.with([](const State& state) { return state.memory; });
 }
 
 bool BlobFill::received(const Part& part, ByteRange bytes, ByteRange whole,
@@ -315,7 +302,8 @@ void BlobFill::run_clone() {
   pass_on();
 }
 
-// --- Hash and end ----------------------------------------------------------------------------------
+// --- Hash and end
+// ----------------------------------------------------------------------------------
 
 void BlobFill::hash_step(std::span<std::byte> buffer) {
   std::shared_ptr<const Fd> data;
@@ -340,7 +328,10 @@ void BlobFill::hash_step(std::span<std::byte> buffer) {
 void BlobFill::finish_hash() {
   const Digest found = frontier_.digest();
   const std::optional<Digest>& expected = target_.file().sha256;
-  if (!expected || *expected == found) return commit(found);
+  if (!expected || *expected == found) {
+    answer(state_.with([](State& state) { return state.ledger.verified(); }));
+    return commit(found);
+  }
   fail(Error(Errc::kCorrupt, fmt::format("{} from {} has the digest {} instead of {}", name(),
                                          target_.source->describe(), found.hex(), expected->hex())),
        Ending::kQuarantine);
@@ -349,9 +340,8 @@ void BlobFill::finish_hash() {
 void BlobFill::commit(const Digest& digest) {
   partial_->end([this, self = shared_from_this(), digest](auto partial) -> std::function<void()> {
     try {
-      return [this, self, blob = partial->commit(digest, frontier_.midstates())] {
-        complete(blob);
-      };
+      return
+          [this, self, blob = partial->commit(digest, frontier_.midstates())] { complete(blob); };
     } catch (const Error& error) {
       partial->discard();  // gives the space back, which may be what it failed for
       return [this, self, error] { disk_failed(error); };
@@ -407,10 +397,11 @@ void BlobFill::fail(const Error& error, Ending ending) {
 void BlobFill::disk_failed(const Error& error) {
   FillContext& context = host_->context();
   if (context.options.verify == Verify::kStrict) {
-    return fail(Error(error.code(), fmt::format("{}: {}; with verify=strict nothing is read past the "
-                                                "disk",
-                                                name(), error.what())),
-                Ending::kDiscard);
+    return fail(
+        Error(error.code(), fmt::format("{}: {}; with verify=strict nothing is read past the "
+                                        "disk",
+                                        name(), error.what())),
+        Ending::kDiscard);
   }
   std::vector<std::function<void()>> callbacks;
   std::vector<ParkedRead> ready;
@@ -436,9 +427,15 @@ void BlobFill::end_partial(Ending ending, const std::string& reason) {
   partial_->end([this, self = shared_from_this(), ending, reason](auto partial) {
     try {
       switch (ending) {
-        case Ending::kKeep: partial->checkpoint(); break;
-        case Ending::kDiscard: partial->discard(); break;
-        case Ending::kQuarantine: partial->quarantine(reason); break;
+        case Ending::kKeep:
+          partial->checkpoint();
+          break;
+        case Ending::kDiscard:
+          partial->discard();
+          break;
+        case Ending::kQuarantine:
+          partial->quarantine(reason);
+          break;
       }
     } catch (const Error& error) {
       host_->context().log.warning("{}: {}", name(), error.what());
@@ -447,7 +444,8 @@ void BlobFill::end_partial(Ending ending, const std::string& reason) {
   });
 }
 
-// --- Timer, checkpointer, process ------------------------------------------------------------------
+// --- Timer, checkpointer, process
+// ------------------------------------------------------------------
 
 bool BlobFill::tick() {
   std::string trouble;
@@ -457,10 +455,9 @@ bool BlobFill::tick() {
   });
   if (tick.timed_out) {
     const auto deadline = host_->context().options.deadline;
-    fail(Error(Errc::kTimedOut,
-               fmt::format("{}: nothing came from {} for {} ms{}{}", name(),
-                           target_.source->describe(), deadline.count(),
-                           trouble.empty() ? "" : "; last: ", trouble)),
+    fail(Error(Errc::kTimedOut, fmt::format("{}: timed out: nothing came from {} for {} ms{}{}",
+                                            name(), target_.source->describe(), deadline.count(),
+                                            trouble.empty() ? "" : "; last: ", trouble)),
          Ending::kKeep);
     return false;
   }
@@ -471,7 +468,8 @@ bool BlobFill::tick() {
 void BlobFill::checkpoint() {
   try {
     const auto use = use_partial();
-    if (!use || !state_.with([](State& state) { return std::exchange(state.dirty, false); })) return;
+    if (!use || !state_.with([](State& state) { return std::exchange(state.dirty, false); }))
+      return;
     (*use)->checkpoint();
   } catch (const Error& error) {
     disk_failed(error);
@@ -496,7 +494,5 @@ void BlobFill::close_if_idle() {
 void BlobFill::shut_down() {
   fail(Error(Errc::kCancelled, "weightfs is stopping"), Ending::kKeep);
 }
-
-std::string BlobFill::name() const { return target_.file().path; }
 
 }  // namespace weightfs::fetch

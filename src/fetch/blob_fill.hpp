@@ -21,11 +21,12 @@
 
 namespace weightfs::fetch {
 
-/// A fill that runs: FillLedger decides, this carries it out. The protocol between readers, workers,
-/// hashers and timer stands at the top of blob_fill.cpp.
+/// A fill that runs: FillLedger decides, this carries it out. The protocol between readers,
+/// workers, hashers and timer stands at the top of blob_fill.cpp.
 ///
-/// Passive: has no thread, but is driven by those of its host. Thread-safe. Owns the partial blob from
-/// creation to its end. Host, clock and observer must live until the fill has ended (shut_down).
+/// Passive: has no thread, but is driven by those of its host. Thread-safe. Owns the partial blob
+/// from creation to its end. Host, clock and observer must live until the fill has ended
+/// (shut_down).
 class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill> {
  public:
   /// `partial` is null for a fill that goes past the disk from the start.
@@ -40,9 +41,13 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   void cancel(ReadId id) override;
   void want(Want want) override;
   void on_end(std::function<void()> callback) override;
-  [[nodiscard]] FillProgress progress() const override;
+  [[nodiscard]] FillProgress progress() const override {
+    return state_.with([](const State& state) { return state.ledger.progress(); });
+  }
   [[nodiscard]] const Target& target() const override { return target_; }
-  [[nodiscard]] std::optional<Error> error() const override;
+  [[nodiscard]] std::optional<Error> error() const override {
+    return state_.with([](const State& state) { return state.ledger.error(); });
+  }
 
   // For the registry.
   [[nodiscard]] const store::PartialKey& key() const noexcept { return key_; }
@@ -59,8 +64,10 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   void run(const Part& part);
 
   // For PartRun, on a worker's thread.
-  [[nodiscard]] std::optional<SharedPartial::Use> use_partial();
-  [[nodiscard]] std::shared_ptr<MemoryWindow::Stream> memory() const;
+  [[nodiscard]] std::optional<SharedPartial::Use> use_partial() { return partial_->use(); }
+  [[nodiscard]] std::shared_ptr<MemoryWindow::Stream> memory() const {
+    return state_.with([](const State& state) { return state.memory; });
+  }
   /// Books bytes that have their place, answers whom they complete; false if the part is to end.
   bool received(const Part& part, ByteRange bytes, ByteRange whole, const BlockBytes& block);
   void disk_failed(const Error& error);
@@ -78,7 +85,7 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
     std::shared_ptr<MemoryWindow::Stream> memory;  ///< set when past the disk
     std::vector<std::function<void()>> on_end;
     std::string trouble;  ///< what failed last, for the message of a timeout
-    bool dirty = false;  ///< written since the last checkpoint
+    bool dirty = false;   ///< written since the last checkpoint
   };
   class Hold;
   enum class Ending : std::uint8_t { kKeep, kDiscard, kQuarantine };
@@ -104,13 +111,14 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   void complete(const store::Blob& blob);
   void fail(const Error& error, Ending ending);
   void end_partial(Ending ending, const std::string& reason);
-  [[nodiscard]] std::string name() const;
+  [[nodiscard]] const std::string& name() const { return target_.file().path; }
 
   const std::shared_ptr<FillHost> host_;
   const Target target_;
   const store::PartialKey key_;
-  std::optional<SharedPartial> partial_;  ///< set by create(); ended from the start where no disk is
-  std::stop_source stop_;                 ///< of all parts
+  std::optional<SharedPartial>
+      partial_;            ///< set by create(); ended from the start where no disk is
+  std::stop_source stop_;  ///< of all parts
   std::atomic<ReadId> last_read_{0};
   HashFrontier frontier_;  ///< belongs to whom FillLedger::begin_hash() let in
   Synchronized<State> state_;

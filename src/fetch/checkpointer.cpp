@@ -12,9 +12,12 @@ namespace weightfs::fetch {
 
 Checkpointer::Checkpointer(std::chrono::milliseconds interval)
     : interval_(interval),
-      thread_(start_thread("fetch-sync", [this](std::stop_token stop) { run(std::move(stop)); })) {}
+      thread_(start_thread("fetch-sync", [this](std::stop_token stop) { run(std::move(stop)); })) {
+}
 
-Checkpointer::~Checkpointer() { stop(); }
+Checkpointer::~Checkpointer() {
+  stop();
+}
 
 void Checkpointer::dirty(const BlobFillPtr& fill) {
   state_.with([&](State& state) {

@@ -11,7 +11,8 @@
 namespace weightfs::fetch {
 
 CompleteFill::CompleteFill(Target target, store::Blob blob)
-    : target_(std::move(target)), blob_(std::move(blob)) {}
+    : target_(std::move(target)), blob_(std::move(blob)) {
+}
 
 ReadId CompleteFill::read(std::uint64_t offset, std::uint64_t size, ReadDone done) {
   const std::uint64_t begin = std::min(offset, blob_.size);

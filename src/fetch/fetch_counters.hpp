@@ -8,13 +8,13 @@
 namespace weightfs::fetch {
 
 struct FetchCounters {
-  std::uint64_t requests = 0;        ///< ranged reads asked of sources
-  std::uint64_t source_bytes = 0;    ///< taken from sources
+  std::uint64_t requests = 0;      ///< ranged reads asked of sources
+  std::uint64_t source_bytes = 0;  ///< taken from sources
   std::uint64_t retries = 0;
-  std::uint64_t waited_bytes = 0;    ///< bytes that readers had to wait for (misses)
+  std::uint64_t waited_bytes = 0;  ///< bytes that readers had to wait for (misses)
   std::uint64_t waited_reads = 0;
-  std::uint64_t cloned_bytes = 0;    ///< that came by reflink, without a copy
-  std::uint64_t streamed = 0;        ///< fills that went past the disk because of the disk
+  std::uint64_t cloned_bytes = 0;  ///< that came by reflink, without a copy
+  std::uint64_t streamed = 0;      ///< fills that went past the disk because of the disk
   std::uint64_t completed = 0;
   std::uint64_t failed = 0;
   std::uint64_t corrupt = 0;
@@ -34,8 +34,8 @@ struct FetchTally {
   std::atomic<std::uint64_t> corrupt{0};
 
   [[nodiscard]] FetchCounters counters() const {
-    return {requests, source_bytes, retries,   waited_bytes, waited_reads,
-            cloned_bytes, streamed, completed, failed,       corrupt};
+    return {requests,     source_bytes, retries,   waited_bytes, waited_reads,
+            cloned_bytes, streamed,     completed, failed,       corrupt};
   }
 };
 

@@ -12,16 +12,19 @@ namespace weightfs::fetch {
 
 namespace {
 
-/// How late a retry or a deadline can be. Deadlines are judged by the Clock that the fills have, which
-/// need not be the one that this thread sleeps by.
+/// How late a retry or a deadline can be. Deadlines are judged by the Clock that the fills have,
+/// which need not be the one that this thread sleeps by.
 constexpr std::chrono::milliseconds kTick{20};
 
 }  // namespace
 
 FetchTimer::FetchTimer()
-    : thread_(start_thread("fetch-timer", [this](std::stop_token stop) { run(std::move(stop)); })) {}
+    : thread_(start_thread("fetch-timer", [this](std::stop_token stop) { run(std::move(stop)); })) {
+}
 
-FetchTimer::~FetchTimer() { stop(); }
+FetchTimer::~FetchTimer() {
+  stop();
+}
 
 void FetchTimer::watch(const BlobFillPtr& fill) {
   state_.with([&](State& state) {

@@ -11,8 +11,8 @@
 
 namespace weightfs::fetch {
 
-/// The thread "fetch-timer": lets time pass for fills that wait for it, retries and deadlines. Sleeps
-/// while there is none. Thread-safe. The destructor stops and joins.
+/// The thread "fetch-timer": lets time pass for fills that wait for it, retries and deadlines.
+/// Sleeps while there is none. Thread-safe. The destructor stops and joins.
 class FetchTimer {
  public:
   FetchTimer();

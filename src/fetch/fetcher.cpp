@@ -55,8 +55,8 @@ class Fetcher::State final : public FillHost, public std::enable_shared_from_thi
   }
   [[nodiscard]] std::atomic<Keep>& keep() noexcept { return keep_; }
 
-  /// Order: no new fills; the running ones end, which stops what their parts wait for; then the threads,
-  /// producers of work before its consumers.
+  /// Order: no new fills; the running ones end, which stops what their parts wait for; then the
+  /// threads, producers of work before its consumers.
   void stop() {
     for (const BlobFillPtr& fill : registry_.close()) fill->shut_down();
     workers_.stop();
@@ -89,7 +89,8 @@ FillRegistry::Made Fetcher::State::make(const Target& target) {
   const bool strict = context_.options.verify == Verify::kStrict;
   if (keep_ == Keep::kMemoryOnly) {
     if (strict) {
-      throw Error(Errc::kUnsupported, "verify=strict needs the store, which this mode leaves alone");
+      throw Error(Errc::kUnsupported,
+                  "verify=strict needs the store, which this mode leaves alone");
     }
     return in_memory(target);
   }
@@ -131,11 +132,16 @@ std::unique_ptr<store::PartialBlob> Fetcher::State::open_partial(const Target& t
 
 Fetcher::Fetcher(store::Store& store, const Clock& clock, FillObserver& observer,
                  FetcherOptions options, Log log)
-    : state_(std::make_shared<State>(store, clock, observer, options, log.named("fetch"))) {}
+    : state_(std::make_shared<State>(store, clock, observer, options, log.named("fetch"))) {
+}
 
-Fetcher::~Fetcher() { state_->stop(); }
+Fetcher::~Fetcher() {
+  state_->stop();
+}
 
-FillPtr Fetcher::fill(const Target& target) { return state_->fill(target); }
+FillPtr Fetcher::fill(const Target& target) {
+  return state_->fill(target);
+}
 
 std::vector<FillPtr> Fetcher::fills() const {
   const std::vector<BlobFillPtr> fills = state_->fills();
@@ -146,12 +152,20 @@ std::uint64_t Fetcher::resident_bytes(const Target& target) const {
   return state_->resident_bytes(target);
 }
 
-FetchCounters Fetcher::counters() const { return state_->context().tally.counters(); }
+FetchCounters Fetcher::counters() const {
+  return state_->context().tally.counters();
+}
 
-std::uint64_t Fetcher::streaming_bytes() const { return state_->context().window.bytes(); }
+std::uint64_t Fetcher::streaming_bytes() const {
+  return state_->context().window.bytes();
+}
 
-void Fetcher::set_keep(Keep keep) { state_->keep() = keep; }
+void Fetcher::set_keep(Keep keep) {
+  state_->keep() = keep;
+}
 
-Keep Fetcher::keep() const { return state_->keep(); }
+Keep Fetcher::keep() const {
+  return state_->keep();
+}
 
 }  // namespace weightfs::fetch

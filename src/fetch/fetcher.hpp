@@ -15,14 +15,14 @@
 
 namespace weightfs::fetch {
 
-/// Runs all fills: one per key however many readers, demand before the rest of a file before background
-/// work, within the connection limits, with the hash following each contiguous frontier.
+/// Runs all fills: one per key however many readers, demand before the rest of a file before
+/// background work, within the connection limits, with the hash following each contiguous frontier.
 ///
-/// Threads: up to `connections` workers ("fetch-N", started as needed, each runs one ranged read at a
-/// time on its own stack), `hash_threads` hashers ("hash-N"), one timer ("fetch-timer": backoff,
-/// deadlines) and one checkpointer ("fetch-sync": flushes, closing). Thread-safe. The destructor cancels
-/// what runs and joins; partial blobs stay for the next start. `store`, `clock` and `observer` must
-/// outlive it. A FillPtr may outlive it, but its reads then fail with kCancelled.
+/// Threads: up to `connections` workers ("fetch-N", started as needed, each runs one ranged read at
+/// a time on its own stack), `hash_threads` hashers ("hash-N"), one timer ("fetch-timer": backoff,
+/// deadlines) and one checkpointer ("fetch-sync": flushes, closing). Thread-safe. The destructor
+/// cancels what runs and joins; partial blobs stay for the next start. `store`, `clock` and
+/// `observer` must outlive it. A FillPtr may outlive it, but its reads then fail with kCancelled.
 class Fetcher {
  public:
   Fetcher(store::Store& store, const Clock& clock, FillObserver& observer, FetcherOptions options,
@@ -31,10 +31,10 @@ class Fetcher {
   Fetcher& operator=(const Fetcher&) = delete;
   ~Fetcher();
 
-  /// Joins the running fill of the target's key or starts one (nothing is fetched before a read or a
-  /// want). If the blob is complete already, the fill serves it. Touches the disk, not the network.
-  /// A disk that is full or failing is no error here: the fill streams. (Under Verify::kStrict it is
-  /// one, and Keep::kMemoryOnly is kUnsupported.)
+  /// Joins the running fill of the target's key or starts one (nothing is fetched before a read or
+  /// a want). If the blob is complete already, the fill serves it. Touches the disk, not the
+  /// network. A disk that is full or failing is no error here: the fill streams. (Under
+  /// Verify::kStrict it is one, and Keep::kMemoryOnly is kUnsupported.)
   [[nodiscard]] FillPtr fill(const Target& target);
 
   /// What is running, to look at: these pointers keep no read-ahead going.

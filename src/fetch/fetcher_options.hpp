@@ -11,24 +11,25 @@
 namespace weightfs::fetch {
 
 enum class Verify { kStream, kStrict };
-/// Whether bytes may go to the store at all (mode `prod`) or stream through memory (`off`, `shadow`).
+/// Whether bytes may go to the store at all (mode `prod`) or stream through memory (`off`,
+/// `shadow`).
 enum class Keep { kStore, kMemoryOnly };
 
 struct FetcherOptions {
-  unsigned connections = 64;           ///< ranged requests at once, in all
+  unsigned connections = 64;  ///< ranged requests at once, in all
   unsigned connections_per_blob = 16;
-  std::uint64_t part_size = store::kPartSize;  ///< largest ranged request, bytes
+  std::uint64_t part_size = store::kPartSize;   ///< largest ranged request, bytes
   std::chrono::milliseconds deadline{120'000};  ///< no progress for this long ends a wait
-  /// Under kStrict a file is held until it is verified, which takes the store: without its disk, and
-  /// under kMemoryOnly, reads fail rather than give out what nobody verified.
+  /// Under kStrict a file is held until it is verified, which takes the store: without its disk,
+  /// and under kMemoryOnly, reads fail rather than give out what nobody verified.
   Verify verify = Verify::kStream;
   Keep keep = Keep::kStore;
   unsigned hash_threads = 2;
   std::uint64_t stream_memory = 128ULL << 20;  ///< for all fills that go past the disk, bytes
   std::chrono::milliseconds checkpoint_interval{1'000};
   net::RetryOptions retry;
-  /// A file of which this much was asked for is fetched to its end. Above what a header can look like:
-  /// 8 MiB, through mmap and a read-ahead of 4 MiB.
+  /// A file of which this much was asked for is fetched to its end. Above what a header can look
+  /// like: 8 MiB, through mmap and a read-ahead of 4 MiB.
   std::uint64_t file_ahead_after = 12ULL << 20;
   /// ... and this much of a weights file, or a quarter of it, gets the rest of the snapshot.
   std::uint64_t snapshot_ahead_after = 64ULL << 20;

@@ -48,18 +48,18 @@ class Fill {
  public:
   virtual ~Fill() = default;
 
-  /// Reads up to `size` bytes (less only at the end of the file). `done` is called exactly once: at once
-  /// on this thread where the bytes are there, else later on a fetch thread; never under a lock. It must
-  /// not block. Bytes are demanded ahead of everything else. Under verify=strict it waits for the whole.
-  /// Error codes: kTimedOut (no progress for the deadline), kChanged, kCorrupt, kPermission, kNotFound,
-  /// kCancelled.
+  /// Reads up to `size` bytes (less only at the end of the file). `done` is called exactly once: at
+  /// once on this thread where the bytes are there, else later on a fetch thread; never under a
+  /// lock. It must not block. Bytes are demanded ahead of everything else. Under verify=strict it
+  /// waits for the whole. Error codes: kTimedOut (no progress for the deadline), kChanged,
+  /// kCorrupt, kPermission, kNotFound, kCancelled.
   virtual ReadId read(std::uint64_t offset, std::uint64_t size, ReadDone done) = 0;
   /// Ends a parked read with kCancelled; nothing happens if it is over.
   virtual void cancel(ReadId id) = 0;
   /// Raises what is wanted.
   virtual void want(Want want) = 0;
-  /// Calls back once, on any thread, when waiting for completion has come to an end: complete, failed,
-  /// or streaming (which never completes). At once if that is so already. Must not block.
+  /// Calls back once, on any thread, when waiting for completion has come to an end: complete,
+  /// failed, or streaming (which never completes). At once if that is so already. Must not block.
   virtual void on_end(std::function<void()> callback) = 0;
 
   [[nodiscard]] virtual FillProgress progress() const = 0;

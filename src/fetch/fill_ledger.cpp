@@ -32,7 +32,8 @@ FillLedger::FillLedger(const snapshot::File& file, const FetcherOptions& options
       planner_(plan_, start.written),
       pattern_(file, {.file_ahead_after = options.file_ahead_after,
                       .snapshot_ahead_after = options.snapshot_ahead_after}),
-      retry_(options.retry, start.seed) {}
+      retry_(options.retry, start.seed) {
+}
 
 bool FillLedger::join() noexcept {
   if (closed_ || state_ == FillState::kFailed) return false;
@@ -75,12 +76,25 @@ FillLedger::Noticed FillLedger::on_read(ByteRange range, TimePoint now) {
 
 bool FillLedger::readable(ByteRange range) const {
   if (state_ == FillState::kComplete) return true;
-  return filling() && place_ == Place::kDisk && !strict_ && planner_.is_written(range);
+  return filling() && place_ == Place::kDisk && !strict_ && planner_.is_written(range) &&
+         !awaits_verdict(range);
+}
+
+bool FillLedger::awaits_verdict(ByteRange range) const noexcept {
+  if (verified_ || place_ != Place::kDisk) return false;
+  const bool last_block = range.end > (whole().end - 1) / kBlock * kBlock;
+  return last_block && (want_ > Want::kDemand || !planner_.has_missing(whole()));
+}
+
+std::vector<ParkedRead> FillLedger::verified() {
+  verified_ = true;
+  if (strict_) return {};
+  return parked_.remove_if([&](const ParkedRead& read) { return planner_.is_written(read.range); });
 }
 
 void FillLedger::park(ParkedRead read, TimePoint now) {
   wait_begins(now);
-  if (strict_) raise(Want::kFile, now);
+  if (strict_ || awaits_verdict(read.range)) raise(Want::kFile, now);
   parked_.add(std::move(read));
 }
 
@@ -102,9 +116,8 @@ std::array<bool, kUrgencies> FillLedger::work(TimePoint now) const {
   }
   if (!strict_) {
     const std::vector<ByteRange> ranges = demand();
-    work[static_cast<std::size_t>(Urgency::kDemand)] =
-        std::any_of(ranges.begin(), ranges.end(),
-                    [&](ByteRange range) { return planner_.has_missing(range); });
+    work[static_cast<std::size_t>(Urgency::kDemand)] = std::any_of(
+        ranges.begin(), ranges.end(), [&](ByteRange range) { return planner_.has_missing(range); });
   }
   return work;
 }
@@ -137,13 +150,19 @@ std::vector<ParkedRead> FillLedger::received(ByteRange bytes, ByteRange whole,
   planner_.set_written(whole);
   if (place_ == Place::kMemory) return parked_.attach(whole.begin / kBlock, block);
   if (strict_) return {};
-  return parked_.remove_if([&](const ParkedRead& read) {
-    return !read.range.intersect(whole).empty() && planner_.is_written(read.range);
+  bool held = false;
+  auto ready = parked_.remove_if([&](const ParkedRead& read) {
+    if (read.range.intersect(whole).empty() || !planner_.is_written(read.range)) return false;
+    if (!awaits_verdict(read.range)) return true;
+    held = true;
+    return false;
   });
+  if (held) raise(Want::kFile, now);  // or the verdict may never come
+  return ready;
 }
 
-void FillLedger::part_ended(const Part& part, std::uint64_t position,
-                            const TransientError* failure, TimePoint now) {
+void FillLedger::part_ended(const Part& part, std::uint64_t position, const TransientError* failure,
+                            TimePoint now) {
   --running_;
   if (!accepts(part)) return;
   // The beginning of a block can wait on disk for its end, but not in memory.
@@ -163,7 +182,7 @@ std::vector<ParkedRead> FillLedger::clone_ended(bool cloned) {
   if (!cloned || !filling() || place_ != Place::kDisk) return {};
   planner_.set_written(whole());
   if (strict_) return {};
-  return parked_.remove_all();
+  return parked_.remove_if([&](const ParkedRead& read) { return !awaits_verdict(read.range); });
 }
 
 FillLedger::Tick FillLedger::tick(TimePoint now) {
@@ -255,9 +274,12 @@ ByteRange FillLedger::ahead() const noexcept {
 
 bool FillLedger::wants_ahead_at(Urgency urgency) const noexcept {
   switch (urgency) {
-    case Urgency::kDemand: return strict_ && !parked_.empty();
-    case Urgency::kFile: return want_ == Want::kFile || place_ == Place::kMemory;
-    case Urgency::kBackground: return want_ == Want::kBackground;
+    case Urgency::kDemand:
+      return strict_ && !parked_.empty();
+    case Urgency::kFile:
+      return want_ == Want::kFile || place_ == Place::kMemory;
+    case Urgency::kBackground:
+      return want_ == Want::kBackground;
   }
   return false;
 }
@@ -299,7 +321,8 @@ std::vector<ByteRange> FillLedger::demand() const {
   return place_ == Place::kMemory ? parked_.admitted_ranges() : parked_.ranges();
 }
 
-/// A wait is measured from when somebody began to want something, not from the last byte before that.
+/// A wait is measured from when somebody began to want something, not from the last byte before
+/// that.
 void FillLedger::wait_begins(TimePoint now) noexcept {
   if (!wanting()) last_progress_ = now;
 }

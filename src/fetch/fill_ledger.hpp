@@ -18,10 +18,11 @@
 
 namespace weightfs::fetch {
 
-/// The books of one fill: what is there, what is under way, who waits, what is wanted, and what follows
-/// from that. Everything that a fill decides is decided here; BlobFill carries it out.
+/// The books of one fill: what is there, what is under way, who waits, what is wanted, and what
+/// follows from that. Everything that a fill decides is decided here; BlobFill carries it out.
 ///
-/// Pure: no I/O, no callback, time is a parameter. Not thread-safe: BlobFill keeps it under its lock.
+/// Pure: no I/O, no callback, time is a parameter. Not thread-safe: BlobFill keeps it under its
+/// lock.
 class FillLedger {
  public:
   using TimePoint = Clock::TimePoint;
@@ -91,11 +92,13 @@ class FillLedger {
   [[nodiscard]] std::optional<std::uint64_t> begin_hash() noexcept;
   void end_hash(std::uint64_t position) noexcept;
   [[nodiscard]] bool fully_hashed() const noexcept;
+  /// The digest is right: reads that waited for the verdict (see awaits_verdict) can be answered.
+  [[nodiscard]] std::vector<ParkedRead> verified();
 
   // Turns of fate.
 
-  /// The disk is of no use any more: everything is missing again. Returns false if it was so already,
-  /// or the fill is over.
+  /// The disk is of no use any more: everything is missing again. Returns false if it was so
+  /// already, or the fill is over.
   [[nodiscard]] bool move_to_memory();
   /// Returns who waited for it; nullopt where the fill had failed meanwhile.
   [[nodiscard]] std::optional<std::vector<ParkedRead>> complete();
@@ -111,6 +114,9 @@ class FillLedger {
   [[nodiscard]] bool filling() const noexcept { return state_ == FillState::kFilling; }
   [[nodiscard]] ByteRange whole() const noexcept { return {0, planner_.size()}; }
   [[nodiscard]] ByteRange ahead() const noexcept;
+  /// The last block of a file that is being fetched to its end is given out with the verdict on the
+  /// whole, so that whoever reads all of it learns of wrong bytes by an error.
+  [[nodiscard]] bool awaits_verdict(ByteRange range) const noexcept;
   [[nodiscard]] bool wanting() const noexcept;
   [[nodiscard]] bool may_start(TimePoint now) const noexcept;
   [[nodiscard]] bool wants_ahead_at(Urgency urgency) const noexcept;
@@ -146,6 +152,7 @@ class FillLedger {
 
   std::uint64_t hashed_ = 0;
   bool hashing_ = false;
+  bool verified_ = false;
 };
 
 }  // namespace weightfs::fetch

@@ -8,10 +8,10 @@
 
 namespace weightfs::fetch {
 
-/// Told about what happens to fills, after it can be seen (state(), a new Fetcher::fill()) and before
-/// the reads that waited for it are answered. Called without a lock held, on a fetch thread; on_loader
-/// on the thread of the read that showed it. Must not block for long and must not throw. Must outlive
-/// the Fetcher.
+/// Told about what happens to fills, after it can be seen (state(), a new Fetcher::fill()) and
+/// before the reads that waited for it are answered. Called without a lock held, on a fetch thread;
+/// on_loader on the thread of the read that showed it. Must not block for long and must not throw.
+/// Must outlive the Fetcher.
 class FillObserver {
  public:
   virtual ~FillObserver() = default;

@@ -10,8 +10,8 @@
 
 namespace weightfs::fetch {
 
-/// Fills that something is to be done for, each at most once, first come first served. Bounded by the
-/// number of fills. Not thread-safe.
+/// Fills that something is to be done for, each at most once, first come first served. Bounded by
+/// the number of fills. Not thread-safe.
 class FillQueue {
  public:
   void push(const BlobFillPtr& fill);

@@ -14,8 +14,8 @@
 
 namespace weightfs::fetch {
 
-/// Single flight: at most one running fill per key, from before its partial blob is opened until after
-/// it is closed. Thread-safe. Owns the running fills.
+/// Single flight: at most one running fill per key, from before its partial blob is opened until
+/// after it is closed. Thread-safe. Owns the running fills.
 class FillRegistry {
  public:
   /// A fill to run, or one that need not (the blob is there).
@@ -24,10 +24,11 @@ class FillRegistry {
     FillPtr complete;
   };
 
-  /// Joins the running fill of the key; makes one with `make` (outside the lock; may throw) where there
-  /// is none. Waits while another thread makes or closes one: for the local disk, never for the
-  /// network. Error(kCancelled) after close().
-  [[nodiscard]] FillPtr join_or_make(const store::PartialKey& key, const std::function<Made()>& make);
+  /// Joins the running fill of the key; makes one with `make` (outside the lock; may throw) where
+  /// there is none. Waits while another thread makes or closes one: for the local disk, never for
+  /// the network. Error(kCancelled) after close().
+  [[nodiscard]] FillPtr join_or_make(const store::PartialKey& key,
+                                     const std::function<Made()>& make);
   /// The key of `fill` is free.
   void release(const BlobFill& fill);
 

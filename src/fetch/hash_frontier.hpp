@@ -12,17 +12,17 @@
 
 namespace weightfs::fetch {
 
-/// The hash of one file, front to back, as far as its bytes are there. Reads them back from the file:
-/// they were written a moment ago and are in the page cache. Leaves the midstate at each whole part
-/// behind (`.parts`).
+/// The hash of one file, front to back, as far as its bytes are there. Reads them back from the
+/// file: they were written a moment ago and are in the page cache. Leaves the midstate at each
+/// whole part behind (`.parts`).
 ///
 /// Confined to one thread at a time.
 class HashFrontier {
  public:
   explicit HashFrontier(std::uint64_t size) noexcept : size_(size) {}
 
-  /// Hashes on to `end`, which must not lie behind a byte that is missing. `buffer` is scratch space.
-  /// Throws Error(kIo).
+  /// Hashes on to `end`, which must not lie behind a byte that is missing. `buffer` is scratch
+  /// space. Throws Error(kIo).
   void advance(const Fd& data, std::uint64_t end, std::span<std::byte> buffer);
 
   [[nodiscard]] std::uint64_t position() const noexcept { return hash_.length(); }

@@ -26,7 +26,9 @@ HashWorkers::HashWorkers(unsigned threads) {
   }
 }
 
-HashWorkers::~HashWorkers() { stop(); }
+HashWorkers::~HashWorkers() {
+  stop();
+}
 
 void HashWorkers::push(const BlobFillPtr& fill) {
   state_.with([&](State& state) {

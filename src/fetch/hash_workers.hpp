@@ -12,8 +12,8 @@
 
 namespace weightfs::fetch {
 
-/// Threads "hash-N" that take the hash of fills further, each fill in turn. Thread-safe. The destructor
-/// stops and joins.
+/// Threads "hash-N" that take the hash of fills further, each fill in turn. Thread-safe. The
+/// destructor stops and joins.
 class HashWorkers {
  public:
   explicit HashWorkers(unsigned threads);

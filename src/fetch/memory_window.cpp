@@ -27,15 +27,19 @@ class MemoryWindow::Live {
 };
 
 MemoryWindow::MemoryWindow(std::uint64_t capacity)
-    : capacity_(capacity), live_(std::make_shared<Live>()) {}
+    : capacity_(capacity), live_(std::make_shared<Live>()) {
+}
 
-std::uint64_t MemoryWindow::bytes() const { return live_->bytes(); }
+std::uint64_t MemoryWindow::bytes() const {
+  return live_->bytes();
+}
 
 MemoryWindow::Stream::Stream(MemoryWindow& window)
     : window_(window), id_(window.state_.with([](State& state) {
         ++state.streams;
         return ++state.last_stream;
-      })) {}
+      })) {
+}
 
 MemoryWindow::Stream::~Stream() {
   window_.state_.with([&](State& state) {

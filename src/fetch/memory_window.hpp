@@ -17,12 +17,12 @@ namespace weightfs::fetch {
 /// The bytes of one block in memory. Whoever has it keeps it, whatever the window drops.
 using BlockBytes = std::shared_ptr<const std::vector<std::byte>>;
 
-/// The bounded memory that fills share when their bytes go past the disk: the most recently used blocks
-/// of all of them. Thread-safe; takes no other lock.
+/// The bounded memory that fills share when their bytes go past the disk: the most recently used
+/// blocks of all of them. Thread-safe; takes no other lock.
 class MemoryWindow {
  public:
-  /// `capacity` in bytes. Blocks that readers still hold count, so what is kept for later gives way to
-  /// what is being read now.
+  /// `capacity` in bytes. Blocks that readers still hold count, so what is kept for later gives way
+  /// to what is being read now.
   explicit MemoryWindow(std::uint64_t capacity);
   MemoryWindow(const MemoryWindow&) = delete;
   MemoryWindow& operator=(const MemoryWindow&) = delete;

@@ -9,12 +9,14 @@ namespace weightfs::fetch {
 
 namespace {
 
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+bool is_digit(char c) noexcept {
+  return c >= '0' && c <= '9';
+}
 
 /// Takes the number at the front off `text`, without its leading zeros.
 std::string_view take_number(std::string_view& text) noexcept {
-  const auto end = static_cast<std::size_t>(
-      std::find_if_not(text.begin(), text.end(), is_digit) - text.begin());
+  const auto end =
+      static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), is_digit) - text.begin());
   std::string_view number = text.substr(0, end);
   text.remove_prefix(end);
   number.remove_prefix(std::min(number.find_first_not_of('0'), number.size()));

@@ -19,7 +19,9 @@ bool holds_all(const ParkedRead& read) {
                      [](const BlockBytes& bytes) { return bytes != nullptr; });
 }
 
-bool admitted(const ParkedRead& read) noexcept { return !read.held.empty(); }
+bool admitted(const ParkedRead& read) noexcept {
+  return !read.held.empty();
+}
 
 }  // namespace
 

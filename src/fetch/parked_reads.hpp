@@ -30,7 +30,8 @@ struct ParkedRead {
   void copy_held(std::span<std::byte> out) const;
 };
 
-/// The reads of one fill that wait, oldest first. Pure bookkeeping: answers nobody. Not thread-safe.
+/// The reads of one fill that wait, oldest first. Pure bookkeeping: answers nobody. Not
+/// thread-safe.
 class ParkedReads {
  public:
   using Predicate = std::function<bool(ParkedRead&)>;
@@ -43,11 +44,12 @@ class ParkedReads {
   /// Takes out those for which `ready` holds.
   [[nodiscard]] std::vector<ParkedRead> remove_if(const Predicate& ready);
 
-  /// Memory only. Lets reads hold blocks, oldest first, as long as together they ask for no more than
-  /// `budget` bytes (the oldest is always let in, so that somebody gets on). Takes out those that are
-  /// complete by that.
+  /// Memory only. Lets reads hold blocks, oldest first, as long as together they ask for no more
+  /// than `budget` bytes (the oldest is always let in, so that somebody gets on). Takes out those
+  /// that are complete by that.
   [[nodiscard]] std::vector<ParkedRead> admit(std::uint64_t budget, const FindBlock& find);
-  /// Memory only. Gives a block to all who were admitted and wait for it; takes out who is complete.
+  /// Memory only. Gives a block to all who were admitted and wait for it; takes out who is
+  /// complete.
   [[nodiscard]] std::vector<ParkedRead> attach(std::uint64_t block, const BlockBytes& bytes);
 
   /// What is waited for, oldest first.

@@ -24,8 +24,8 @@ struct Part {
   };
   Kind kind = Kind::kRange;
   ByteRange range;
-  /// Where its bytes go. A part that was begun for the disk has nowhere to put them once the fill has
-  /// gone past the disk, and ends.
+  /// Where its bytes go. A part that was begun for the disk has nowhere to put them once the fill
+  /// has gone past the disk, and ends.
   Place place = Place::kDisk;
 };
 

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::uint64_t kBlock = store::kBlockSize;
 
-/// What a source may recover from without being another object. A source that reads a mounted directory
-/// sees a server's hiccup as EIO.
+/// What a source may recover from without being another object. A source that reads a mounted
+/// directory sees a server's hiccup as EIO.
 bool may_pass(Errc code) noexcept {
   return code == Errc::kUnavailable || code == Errc::kTimedOut || code == Errc::kIo ||
          code == Errc::kCancelled;
@@ -29,7 +29,8 @@ PartRun::PartRun(BlobFill& fill, const Part& part)
       part_(part),
       file_size_(fill.target().file().size),
       position_(part.range.begin),
-      marked_(part.range.begin / kBlock * kBlock) {}
+      marked_(part.range.begin / kBlock * kBlock) {
+}
 
 PartRun::Outcome PartRun::execute(std::stop_token stop) {
   try {
@@ -82,8 +83,7 @@ void PartRun::write_to_memory(std::span<const std::byte> data) {
   while (!data.empty()) {
     const std::uint64_t block = position_ / kBlock;
     const std::uint64_t end = std::min((block + 1) * kBlock, file_size_);
-    const auto taken =
-        data.first(std::min(data.size(), static_cast<std::size_t>(end - position_)));
+    const auto taken = data.first(std::min(data.size(), static_cast<std::size_t>(end - position_)));
     block_.reserve(kBlock);
     block_.insert(block_.end(), taken.begin(), taken.end());
     const ByteRange bytes{position_, position_ + taken.size()};

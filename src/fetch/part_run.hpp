@@ -17,8 +17,8 @@ namespace weightfs::fetch {
 
 class BlobFill;
 
-/// One ranged request on its way into a fill: puts the bytes where they belong as they come, and says
-/// how it ended. Buffers nothing for the disk, one block for memory. Confined to one worker.
+/// One ranged request on its way into a fill: puts the bytes where they belong as they come, and
+/// says how it ended. Buffers nothing for the disk, one block for memory. Confined to one worker.
 class PartRun final : public source::Sink {
  public:
   /// `fill` must outlive it.
@@ -45,8 +45,8 @@ class PartRun final : public source::Sink {
   const Part part_;
   const std::uint64_t file_size_;
   std::uint64_t position_;
-  std::uint64_t marked_;           ///< disk: every block before this one is marked as written
-  std::vector<std::byte> block_;   ///< memory: the bytes of the block at position() so far
+  std::uint64_t marked_;          ///< disk: every block before this one is marked as written
+  std::vector<std::byte> block_;  ///< memory: the bytes of the block at position() so far
   bool refused_ = false;
 };
 

@@ -17,9 +17,12 @@ std::size_t PartWorkers::State::waiting() const noexcept {
   return count;
 }
 
-PartWorkers::PartWorkers(unsigned connections) : connections_(std::max(1U, connections)) {}
+PartWorkers::PartWorkers(unsigned connections) : connections_(std::max(1U, connections)) {
+}
 
-PartWorkers::~PartWorkers() { stop(); }
+PartWorkers::~PartWorkers() {
+  stop();
+}
 
 void PartWorkers::ready(const BlobFillPtr& fill, Urgency urgency) {
   state_.with([&](State& state) {

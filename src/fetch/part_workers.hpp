@@ -14,9 +14,9 @@
 
 namespace weightfs::fetch {
 
-/// The connections: threads "fetch-N", started as needed, that each run one part at a time. Takes the
-/// most urgent kind of work that any fill has, and of that kind one part from each fill in turn.
-/// Thread-safe. The destructor stops and joins; what runs must have been told to stop before.
+/// The connections: threads "fetch-N", started as needed, that each run one part at a time. Takes
+/// the most urgent kind of work that any fill has, and of that kind one part from each fill in
+/// turn. Thread-safe. The destructor stops and joins; what runs must have been told to stop before.
 class PartWorkers {
  public:
   explicit PartWorkers(unsigned connections);

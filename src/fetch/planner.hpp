@@ -14,17 +14,18 @@
 namespace weightfs::fetch {
 
 /// Which bytes of one file to ask for next. Knows of every block (store::kBlockSize) whether it is
-/// missing, in flight or written, and cuts parts out of the missing ones. A part ends on a block's end
-/// and begins on a block's beginning, or behind the bytes of that block that an interrupted part left;
-/// no byte is in two parts at once.
+/// missing, in flight or written, and cuts parts out of the missing ones. A part ends on a block's
+/// end and begins on a block's beginning, or behind the bytes of that block that an interrupted
+/// part left; no byte is in two parts at once.
 ///
 /// Pure: no clock, no I/O, no thread of its own. Not thread-safe.
 class Planner {
  public:
   struct Options {
-    std::uint64_t size = 0;       ///< of the file, bytes
-    std::uint64_t part_size = 0;  ///< largest part, bytes; rounded down to whole blocks, at least one
-    unsigned connections = 1;     ///< parts that run side by side at best
+    std::uint64_t size = 0;  ///< of the file, bytes
+    std::uint64_t part_size =
+        0;                     ///< largest part, bytes; rounded down to whole blocks, at least one
+    unsigned connections = 1;  ///< parts that run side by side at best
   };
 
   /// `written` has one flag per block; empty means that nothing is there.
@@ -35,17 +36,17 @@ class Planner {
   /// into them, because a request that is made costs a round trip and its next byte costs none.
   [[nodiscard]] std::optional<ByteRange> take_demand(std::span<const ByteRange> demand,
                                                      ByteRange ahead);
-  /// The lowest missing blocks of `ahead`, so that the written prefix grows without gaps and the hash
-  /// can follow. Parts become smaller towards the end of the file, so that all connections finish
-  /// together.
+  /// The lowest missing blocks of `ahead`, so that the written prefix grows without gaps and the
+  /// hash can follow. Parts become smaller towards the end of the file, so that all connections
+  /// finish together.
   [[nodiscard]] std::optional<ByteRange> take_ahead(ByteRange ahead);
   /// Whether the two above would find something.
   [[nodiscard]] bool has_missing(ByteRange range) const;
 
   /// Blocks that lie entirely within `range` are written (the file's last may be short).
   void set_written(ByteRange range);
-  /// Blocks of `range` that are in flight are missing again. Where `range` begins inside a block, the
-  /// bytes before it are there and will not be asked for a second time.
+  /// Blocks of `range` that are in flight are missing again. Where `range` begins inside a block,
+  /// the bytes before it are there and will not be asked for a second time.
   void give_back(ByteRange range);
   /// Blocks of `range` that were written are no longer there.
   void forget(ByteRange range);
@@ -76,15 +77,16 @@ class Planner {
   std::size_t part_blocks_;
   unsigned connections_;
   std::vector<Block> blocks_;
-  std::map<std::size_t, std::uint64_t> begun_;  ///< missing blocks of which some is there, up to where
+  std::map<std::size_t, std::uint64_t>
+      begun_;  ///< missing blocks of which some is there, up to where
   std::size_t missing_blocks_ = 0;
   std::uint64_t written_bytes_ = 0;
   std::size_t frontier_ = 0;    ///< every block below is written
   std::size_t no_missing_ = 0;  ///< no block below is missing: where a search may begin
 };
 
-/// The blocks that lie entirely within `range` of a file of `size` bytes, as a range; the file's last
-/// block may be short.
+/// The blocks that lie entirely within `range` of a file of `size` bytes, as a range; the file's
+/// last block may be short.
 [[nodiscard]] ByteRange whole_blocks(ByteRange range, std::uint64_t size) noexcept;
 
 }  // namespace weightfs::fetch

@@ -8,8 +8,8 @@
 
 namespace weightfs::fetch {
 
-/// Scratch space for one read, kept by the thread for its next one: no allocation per read. Nested use
-/// on one thread is fine (the inner one allocates).
+/// Scratch space for one read, kept by the thread for its next one: no allocation per read. Nested
+/// use on one thread is fine (the inner one allocates).
 class ReadBuffer {
  public:
   explicit ReadBuffer(std::size_t size);

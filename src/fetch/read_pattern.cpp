@@ -22,17 +22,15 @@ constexpr std::uint64_t kLoaderShare = 4;  // a quarter of the file
 bool ends_with_ignoring_case(std::string_view text, std::string_view ending) noexcept {
   if (text.size() < ending.size()) return false;
   text.remove_prefix(text.size() - ending.size());
-  return std::equal(text.begin(), text.end(), ending.begin(), [](unsigned char a, unsigned char b) {
-    return std::tolower(a) == b;
-  });
+  return std::equal(text.begin(), text.end(), ending.begin(),
+                    [](unsigned char a, unsigned char b) { return std::tolower(a) == b; });
 }
 
 }  // namespace
 
 bool holds_weights(const snapshot::File& file) noexcept {
-  static constexpr std::string_view kExtensions[] = {".safetensors", ".gguf", ".bin",     ".pt",
-                                                     ".pth",         ".onnx", ".ckpt",    ".h5",
-                                                     ".msgpack",     ".npz"};
+  static constexpr std::string_view kExtensions[] = {
+      ".safetensors", ".gguf", ".bin", ".pt", ".pth", ".onnx", ".ckpt", ".h5", ".msgpack", ".npz"};
   if (file.size >= kSurelyWeights) return true;
   return std::any_of(std::begin(kExtensions), std::end(kExtensions), [&](std::string_view ending) {
     return ends_with_ignoring_case(file.path, ending);
@@ -43,7 +41,8 @@ ReadPattern::ReadPattern(const snapshot::File& file, Options options)
     : size_(file.size),
       weights_(holds_weights(file)),
       options_(options),
-      blocks_(static_cast<std::size_t>((file.size + kBlock - 1) / kBlock)) {}
+      blocks_(static_cast<std::size_t>((file.size + kBlock - 1) / kBlock)) {
+}
 
 void ReadPattern::on_read(ByteRange range) {
   range = range.intersect({0, size_});

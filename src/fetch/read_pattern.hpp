@@ -13,10 +13,10 @@ namespace weightfs::fetch {
 
 /// What the reads of one file say about the bytes that will be read next.
 ///
-/// What counts is how many different blocks were asked for, by whomever: an indexer that opens the same
-/// header a hundred times has read one header. The thresholds must lie above what reading a header can
-/// look like: through mmap and a read-ahead of 4 MiB, one touched byte is 4 MiB of READs, and a header
-/// that reaches into the last quarter of that window is 8 MiB.
+/// What counts is how many different blocks were asked for, by whomever: an indexer that opens the
+/// same header a hundred times has read one header. The thresholds must lie above what reading a
+/// header can look like: through mmap and a read-ahead of 4 MiB, one touched byte is 4 MiB of
+/// READs, and a header that reaches into the last quarter of that window is 8 MiB.
 ///
 /// Pure. Not thread-safe.
 class ReadPattern {
@@ -34,11 +34,11 @@ class ReadPattern {
 
   /// Somebody reads this file as a whole, in whatever order.
   [[nodiscard]] bool wants_file() const noexcept { return demanded_ >= options_.file_ahead_after; }
-  /// Somebody loads weights: a file of weights is being read as a whole, and of it either a lot or a
-  /// large share was asked for.
+  /// Somebody loads weights: a file of weights is being read as a whole, and of it either a lot or
+  /// a large share was asked for.
   [[nodiscard]] bool is_loader() const noexcept;
-  /// What the latest reader is about to ask for, where it reads front to back; else empty. For fills
-  /// that cannot keep the whole file.
+  /// What the latest reader is about to ask for, where it reads front to back; else empty. For
+  /// fills that cannot keep the whole file.
   [[nodiscard]] ByteRange next_bytes(std::uint64_t window) const noexcept;
 
  private:

@@ -7,9 +7,9 @@
 
 namespace weightfs::fetch {
 
-/// Fills the whole partial blob at once and without a copy, where source and store share a filesystem
-/// that can. False where they do not: nothing has changed then. Throws Error (kChanged and whatever the
-/// source says) where the partial blob may now hold bytes of another version.
+/// Fills the whole partial blob at once and without a copy, where source and store share a
+/// filesystem that can. False where they do not: nothing has changed then. Throws Error (kChanged
+/// and whatever the source says) where the partial blob may now hold bytes of another version.
 [[nodiscard]] bool reflink(const Target& target, SharedPartial& partial);
 
 }  // namespace weightfs::fetch

@@ -7,7 +7,8 @@
 namespace weightfs::fetch {
 
 RetrySchedule::RetrySchedule(const net::RetryOptions& options, std::uint64_t seed)
-    : options_(options), random_(seed) {}
+    : options_(options), random_(seed) {
+}
 
 void RetrySchedule::on_bytes(ByteRange received) {
   failures_ = 0;
@@ -45,8 +46,9 @@ std::vector<ByteRange> RetrySchedule::take_due(TimePoint now) {
 }
 
 std::optional<RetrySchedule::TimePoint> RetrySchedule::failing_since() const noexcept {
-  const auto oldest = std::min_element(failing_.begin(), failing_.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto oldest =
+      std::min_element(failing_.begin(), failing_.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
   if (oldest == failing_.end()) return std::nullopt;
   return oldest->second;
 }

@@ -59,9 +59,8 @@ void SharedPartial::run(Last last, std::unique_ptr<store::PartialBlob> blob) {
 }
 
 void SharedPartial::release() {
-  const bool free = state_.with([](State& state) {
-    return !std::exchange(state.released, true) && !state.open;
-  });
+  const bool free =
+      state_.with([](State& state) { return !std::exchange(state.released, true) && !state.open; });
   if (free) on_free_();
 }
 

@@ -12,23 +12,23 @@
 
 namespace weightfs::fetch {
 
-/// A partial blob that several threads write to, and that ends once: commit, discard, quarantine and
-/// close all want it to themselves. Whoever ends it need not wait for a write that is under way: the
-/// thread that leaves last does the end.
+/// A partial blob that several threads write to, and that ends once: commit, discard, quarantine
+/// and close all want it to themselves. Whoever ends it need not wait for a write that is under
+/// way: the thread that leaves last does the end.
 ///
-/// Also stands for the blob's key: two partial blobs of one key would write over each other, so the key
-/// is free for the next fill only when this one was released *and* its blob is closed.
+/// Also stands for the blob's key: two partial blobs of one key would write over each other, so the
+/// key is free for the next fill only when this one was released *and* its blob is closed.
 ///
 /// Only local disk I/O happens within a Use, never a wait for the network, so the end is near once
 /// end() was called. Thread-safe.
 class SharedPartial {
  public:
-  /// Ends the blob and closes it; returns what is to be done when it is closed, or null. Neither may
-  /// throw. No lock is held around them.
+  /// Ends the blob and closes it; returns what is to be done when it is closed, or null. Neither
+  /// may throw. No lock is held around them.
   using Last = std::function<std::function<void()>(std::unique_ptr<store::PartialBlob>)>;
 
-  /// `blob` is null for a fill without a disk. `on_free` is called once, on any thread, when the key is
-  /// free; it must not throw.
+  /// `blob` is null for a fill without a disk. `on_free` is called once, on any thread, when the
+  /// key is free; it must not throw.
   SharedPartial(std::unique_ptr<store::PartialBlob> blob, std::function<void()> on_free);
   SharedPartial(const SharedPartial&) = delete;
   SharedPartial& operator=(const SharedPartial&) = delete;
@@ -55,7 +55,8 @@ class SharedPartial {
   /// nullopt once end() was called.
   [[nodiscard]] std::optional<Use> use();
 
-  /// Hands the blob to `last`: now, or on the thread whose Use ends last. Only the first call counts.
+  /// Hands the blob to `last`: now, or on the thread whose Use ends last. Only the first call
+  /// counts.
   void end(Last last);
   /// The fill is over. Call after end().
   void release();

@@ -17,8 +17,8 @@ struct Target {
   source::SourcePtr source;
 
   [[nodiscard]] const snapshot::File& file() const { return snapshot->files()[file_index]; }
-  /// What single flight goes by: the sha256 where it is known, else the sha256 over source, path and
-  /// validator, so that the same bytes in two snapshots are one fill.
+  /// What single flight goes by: the sha256 where it is known, else the sha256 over source, path
+  /// and validator, so that the same bytes in two snapshots are one fill.
   [[nodiscard]] store::PartialKey key() const;
   /// What key() is, or was, while the sha256 is not known.
   [[nodiscard]] store::PartialKey unlearned_key() const;

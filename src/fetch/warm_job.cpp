@@ -16,7 +16,9 @@ namespace {
 /// A small file is one request: many side by side hide each other's round trips.
 constexpr unsigned kSmallPerLarge = 4;
 
-bool small(const snapshot::File& file) noexcept { return file.size < store::kPartSize; }
+bool small(const snapshot::File& file) noexcept {
+  return file.size < store::kPartSize;
+}
 
 /// Trouble with one file, which says nothing about the others.
 bool concerns_one_file(Errc code) noexcept {
@@ -81,7 +83,8 @@ void WarmJob::reap() {
     } else if (const auto error = fill->error()) {
       fail(fill->target(), *error);
     } else if (progress.streaming) {
-      fail(fill->target(), Error(Errc::kNoSpace, "the local disk cannot take it"));
+      fail(fill->target(),
+           Error(Errc::kNoSpace, "the local disk is full or failing, and cannot take it"));
     } else {
       return false;
     }

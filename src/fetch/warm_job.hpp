@@ -25,8 +25,8 @@ struct WarmProgress {
   std::optional<Error> error;  ///< the first file that failed, and why
 };
 
-/// One snapshot on its way: which files are still to come, which are being filled, how it went. Holds
-/// the fills that it waits for, which keeps them going. Starts nothing itself: Warmer does.
+/// One snapshot on its way: which files are still to come, which are being filled, how it went.
+/// Holds the fills that it waits for, which keeps them going. Starts nothing itself: Warmer does.
 ///
 /// Not thread-safe.
 class WarmJob {
@@ -72,8 +72,8 @@ class WarmJob {
   bool stopped_ = false;
 };
 
-/// The order in which a snapshot is fetched: small files first (a runtime reads its configuration before
-/// its weights), then the others in natural order. Pure.
+/// The order in which a snapshot is fetched: small files first (a runtime reads its configuration
+/// before its weights), then the others in natural order. Pure.
 [[nodiscard]] std::vector<std::size_t> warm_order(const snapshot::Snapshot& snapshot);
 
 }  // namespace weightfs::fetch

@@ -136,7 +136,8 @@ class Warmer::State {
 };
 
 Warmer::Warmer(Fetcher& fetcher, store::Store& store, unsigned files_at_once, Log log)
-    : state_(std::make_unique<State>(fetcher, store, files_at_once, log.named("warm"))) {}
+    : state_(std::make_unique<State>(fetcher, store, files_at_once, log.named("warm"))) {
+}
 
 Warmer::~Warmer() = default;
 
@@ -144,7 +145,9 @@ void Warmer::start(snapshot::SnapshotPtr snapshot, source::SourcePtr source, Wan
   state_->start(std::move(snapshot), std::move(source), want);
 }
 
-void Warmer::stop(const Digest& snapshot_key) { state_->stop(snapshot_key); }
+void Warmer::stop(const Digest& snapshot_key) {
+  state_->stop(snapshot_key);
+}
 
 std::optional<WarmProgress> Warmer::progress(const Digest& snapshot_key) const {
   return state_->progress(snapshot_key);

@@ -13,11 +13,11 @@
 
 namespace weightfs::fetch {
 
-/// Fetches whole snapshots in the background: small files first, then the others in natural order (the
-/// number in "model-00002-of-00004" counts as a number), a few side by side so that each keeps a
-/// contiguous frontier. One job per snapshot key; asking again joins it (and restarts a failed one).
-/// Trouble with one file is noted and the others go on; a source or a disk that is out of reach ends
-/// the job.
+/// Fetches whole snapshots in the background: small files first, then the others in natural order
+/// (the number in "model-00002-of-00004" counts as a number), a few side by side so that each keeps
+/// a contiguous frontier. One job per snapshot key; asking again joins it (and restarts a failed
+/// one). Trouble with one file is noted and the others go on; a source or a disk that is out of
+/// reach ends the job.
 ///
 /// Thread-safe. Has one thread ("warmer"). `fetcher` and `store` must outlive it.
 class Warmer {

@@ -13,8 +13,6 @@ int to_errno(Errc code, Call call) noexcept {
     case Errc::kChanged:
     case Errc::kNotFound:
       return call == Call::kPath ? ESTALE : EIO;
-    case Errc::kInvalid:
-      return EINVAL;
     case Errc::kPermission:
       return EACCES;
     case Errc::kTimedOut:
@@ -26,9 +24,10 @@ int to_errno(Errc code, Call call) noexcept {
       return EAGAIN;
     case Errc::kCancelled:
       return EINTR;
+    // A server that speaks nonsense (kInvalid, kUnsupported) is no fault of the caller's arguments,
+    // and a full local disk is ours to work around: a reader must never see ENOSPC.
+    case Errc::kInvalid:
     case Errc::kUnsupported:
-      return EOPNOTSUPP;
-    // A full local disk is ours to work around; a reader must never see ENOSPC.
     case Errc::kNoSpace:
     case Errc::kCorrupt:
     case Errc::kIo:

@@ -102,6 +102,10 @@ void init(void* userdata, fuse_conn_info* connection) noexcept {
 
 void lookup(fuse_req_t request, fuse_ino_t parent, const char* name) noexcept {
   guarded(request, Call::kPath, [&](OperationContext& context) {
+    if (std::strlen(name) > snapshot::kMaxNameBytes) {
+      fuse_reply_err(request, ENAMETOOLONG);
+      return;
+    }
     const vfs::LookupResult found = context.filesystem.lookup(vfs::NodeId(parent), name);
     if (found.entry) {
       const fuse_entry_param param = to_param(*found.entry);

@@ -18,7 +18,7 @@ constexpr std::size_t kLargestAlignment = 64 << 10;
 /// 0 where the file cannot be read directly.
 std::size_t direct_alignment(int fd) noexcept {
 #ifdef STATX_DIOALIGN
-  struct statx answer {};
+  struct statx answer{};
   if (::statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &answer) == 0 &&
       (answer.stx_mask & STATX_DIOALIGN) != 0) {
     if (answer.stx_dio_offset_align == 0 || answer.stx_dio_offset_align > kLargestAlignment) {

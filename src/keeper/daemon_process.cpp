@@ -43,11 +43,14 @@ void reset_signals() {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-void keep_only(int socket) {
+void keep_only(int socket, const std::vector<Inherited>& inherited) {
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null < 0 || ::dup2(null, STDIN_FILENO) < 0) fail("open /dev/null");
   if (::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) fail("close the keeper's descriptors");
   if (::fcntl(socket, F_SETFD, 0) != 0) fail("keep the socket");
+  for (const Inherited& one : inherited) {
+    if (::fcntl(one.descriptor, F_SETFD, 0) != 0) fail("keep a descriptor");
+  }
 }
 
 void drop_privileges(uid_t uid, gid_t gid) {
@@ -75,7 +78,7 @@ void set_oom_score(const std::string& score) {
   ::setsid();  // a terminal's Ctrl-C is for the keeper, which tells the daemon
   reset_signals();
   set_oom_score(options.oom_score_adj);
-  keep_only(socket);
+  keep_only(socket, options.inherited);
   drop_privileges(options.uid, options.gid);
   ::execvp(arguments[0], arguments);
   fail(arguments[0]);
@@ -84,12 +87,15 @@ void set_oom_score(const std::string& score) {
 }  // namespace
 
 DaemonProcess::DaemonProcess(const DaemonOptions& options, const Fd& socket) {
-  const std::string number = std::to_string(socket.value());
+  std::vector<Inherited> numbers = options.inherited;
+  numbers.push_back({kSocketPlaceholder, socket.value()});
   std::vector<std::string> command = options.command;
   std::vector<char*> arguments;
   for (std::string& argument : command) {
-    if (const std::size_t at = argument.find(kSocketPlaceholder); at != std::string::npos) {
-      argument.replace(at, std::strlen(kSocketPlaceholder), number);
+    for (const Inherited& one : numbers) {
+      const std::size_t at = argument.find(one.placeholder);
+      if (at == std::string::npos) continue;
+      argument.replace(at, one.placeholder.size(), std::to_string(one.descriptor));
     }
     arguments.push_back(argument.data());
   }

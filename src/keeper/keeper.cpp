@@ -76,6 +76,7 @@ class Keeper::State {
       supervisor_.emplace(DaemonOptions{.command = options_.daemon_command,
                                         .uid = options_.daemon_uid,
                                         .gid = options_.daemon_gid,
+                                        .inherited = options_.inherited,
                                         .oom_score_adj = oom_score},
                           options_.stop_grace, log_);
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/log.hpp"
+#include "keeper/daemon_process.hpp"
 #include "keeper/exit_status.hpp"
 
 #include <sys/types.h>
@@ -28,6 +29,8 @@ struct KeeperOptions {
   /// descriptor whose number replaces "{keeper-fd}" in the arguments; and run again, after a
   /// growing pause, when it dies.
   std::vector<std::string> daemon_command;
+  /// What else the daemon inherits. The descriptors must outlive the Keeper.
+  std::vector<Inherited> inherited;
   /// How long that daemon has to end by itself once it is told to, before it is killed.
   std::chrono::milliseconds stop_grace{10'000};
 };

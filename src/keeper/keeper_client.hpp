@@ -46,7 +46,8 @@ class KeeperClient {
   /// a mount that is busy; else Error(kBusy).
   enum class Detach { kNo, kLazy };
   void unmount(Detach detach);
-  /// Becomes readable when the keeper is gone; for poll().
+  /// Hangs up (POLLHUP) when the keeper is gone; for poll(). Readable while an answer is on its
+  /// way.
   [[nodiscard]] int descriptor() const noexcept;
 
  private:

@@ -24,7 +24,7 @@ Fd open_socket() {
 }
 
 void remove_left_over(const std::filesystem::path& path, const UnixAddress& address) {
-  struct stat status {};
+  struct stat status{};
   if (::lstat(path.c_str(), &status) != 0) return;
   if (!S_ISSOCK(status.st_mode)) {
     throw Error(Errc::kBusy, path.string() + " exists and is not a socket");

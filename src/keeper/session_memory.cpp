@@ -90,7 +90,7 @@ class SessionMemory::State {
   };
 
   explicit State(const Fd& memory) {
-    struct stat status {};
+    struct stat status{};
     if (::fstat(memory.value(), &status) != 0) throw_errno(errno, "stat the session memory");
     if (status.st_size != static_cast<off_t>(kTotalBytes)) corrupt("wrong size");
     if ((::fcntl(memory.value(), F_GET_SEALS) & kSeals) != kSeals) corrupt("it is not sealed");

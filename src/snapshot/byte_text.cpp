@@ -14,7 +14,9 @@ constexpr std::string_view kAlphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr std::size_t kMaxQuoted = 256;
 
-std::uint8_t byte(char c) noexcept { return static_cast<std::uint8_t>(c); }
+std::uint8_t byte(char c) noexcept {
+  return static_cast<std::uint8_t>(c);
+}
 
 bool continues(std::string_view bytes, std::size_t at) noexcept {
   return at < bytes.size() && (byte(bytes[at]) & 0xC0) == 0x80;

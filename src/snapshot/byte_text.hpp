@@ -12,8 +12,8 @@ namespace weightfs::snapshot {
 /// Well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms, nothing above U+10FFFF).
 [[nodiscard]] bool is_utf8(std::string_view bytes) noexcept;
 
-/// For messages: in double quotes, control characters and bytes that are not UTF-8 as \xNN, shortened
-/// where it is very long. Always valid UTF-8 on one line.
+/// For messages: in double quotes, control characters and bytes that are not UTF-8 as \xNN,
+/// shortened where it is very long. Always valid UTF-8 on one line.
 [[nodiscard]] std::string printable(std::string_view bytes);
 
 /// RFC 4648 section 4, with padding. Decoding takes nothing else: no white space, no stray bits.

@@ -106,10 +106,16 @@ class FileListReader final : public nlohmann::json_sax<Json> {
   bool start_object(std::size_t) override {
     if (skipping()) return deeper();
     switch (place_) {
-      case Place::kDocument: place_ = Place::kTop; break;
-      case Place::kFiles: begin_entry(); break;
+      case Place::kDocument:
+        place_ = Place::kTop;
+        break;
+      case Place::kFiles:
+        begin_entry();
+        break;
       case Place::kTop:
-      case Place::kEntry: skip_or_fail(); break;
+      case Place::kEntry:
+        skip_or_fail();
+        break;
     }
     return true;
   }
@@ -117,8 +123,10 @@ class FileListReader final : public nlohmann::json_sax<Json> {
   bool start_array(std::size_t) override {
     if (skipping()) return deeper();
     switch (place_) {
-      case Place::kDocument: fail("the document is not an object");
-      case Place::kFiles: fail("is not an object");
+      case Place::kDocument:
+        fail("the document is not an object");
+      case Place::kFiles:
+        fail("is not an object");
       case Place::kTop:
         if (member_ == Member::kFiles) {
           place_ = Place::kFiles;
@@ -126,7 +134,9 @@ class FileListReader final : public nlohmann::json_sax<Json> {
         }
         skip_or_fail();
         break;
-      case Place::kEntry: skip_or_fail(); break;
+      case Place::kEntry:
+        skip_or_fail();
+        break;
     }
     return true;
   }
@@ -219,23 +229,55 @@ class FileListReader final : public nlohmann::json_sax<Json> {
     }
     File& file = entry_.file;
     switch (member_) {
-      case Member::kUnknown: break;
-      case Member::kFiles: wrong_type();
-      case Member::kVersion: document_.version = whole(value); break;
-      case Member::kKey: document_.key = text(value); break;
-      case Member::kSource: document_.source = text(value); break;
-      case Member::kSourceBase64: document_.source = decoded(value); break;
-      case Member::kRevision: document_.revision = text(value); break;
-      case Member::kRevisionBase64: document_.revision = decoded(value); break;
-      case Member::kPath: set_path(std::move(text(value))); break;
-      case Member::kPathBase64: set_path(decoded(value)); break;
-      case Member::kSize: file.size = size(value); break;
-      case Member::kSha256: file.sha256 = digest(value); break;
-      case Member::kMtime: file.mtime = integer(value); break;
-      case Member::kExecutable: file.executable = boolean(value); break;
-      case Member::kValidator: file.validator = std::move(text(value)); break;
-      case Member::kValidatorBase64: file.validator = decoded(value); break;
-      case Member::kLearned: entry_.learned = boolean(value); break;
+      case Member::kUnknown:
+        break;
+      case Member::kFiles:
+        wrong_type();
+      case Member::kVersion:
+        document_.version = whole(value);
+        break;
+      case Member::kKey:
+        document_.key = text(value);
+        break;
+      case Member::kSource:
+        document_.source = text(value);
+        break;
+      case Member::kSourceBase64:
+        document_.source = decoded(value);
+        break;
+      case Member::kRevision:
+        document_.revision = text(value);
+        break;
+      case Member::kRevisionBase64:
+        document_.revision = decoded(value);
+        break;
+      case Member::kPath:
+        set_path(std::move(text(value)));
+        break;
+      case Member::kPathBase64:
+        set_path(decoded(value));
+        break;
+      case Member::kSize:
+        file.size = size(value);
+        break;
+      case Member::kSha256:
+        file.sha256 = digest(value);
+        break;
+      case Member::kMtime:
+        file.mtime = integer(value);
+        break;
+      case Member::kExecutable:
+        file.executable = boolean(value);
+        break;
+      case Member::kValidator:
+        file.validator = std::move(text(value));
+        break;
+      case Member::kValidatorBase64:
+        file.validator = decoded(value);
+        break;
+      case Member::kLearned:
+        entry_.learned = boolean(value);
+        break;
     }
     return true;
   }
@@ -245,7 +287,8 @@ class FileListReader final : public nlohmann::json_sax<Json> {
     try {
       check_path(entry_.file.path);
     } catch (const Error& error) {
-      throw Error(Errc::kInvalid, fmt::format("files[{}]: {}", document_.files.size(), error.what()));
+      throw Error(Errc::kInvalid,
+                  fmt::format("files[{}]: {}", document_.files.size(), error.what()));
     }
   }
 
@@ -324,7 +367,9 @@ class FileListReader final : public nlohmann::json_sax<Json> {
   FileListDocument document_;
 };
 
-std::string json_string(std::string_view text) { return Json(text).dump(); }
+std::string json_string(std::string_view text) {
+  return Json(text).dump();
+}
 
 }  // namespace
 

@@ -34,8 +34,8 @@ struct FileListDocument {
 };
 
 /// Parses in one pass without building a tree, so that hostile input takes no more memory than the
-/// entries that it really holds. Members that the dialect does not know are skipped; one that it knows
-/// may appear once. Error(kInvalid) names the entry, or the byte offset, and what is wrong.
+/// entries that it really holds. Members that the dialect does not know are skipped; one that it
+/// knows may appear once. Error(kInvalid) names the entry, or the byte offset, and what is wrong.
 [[nodiscard]] FileListDocument parse_file_list(std::string_view json, Dialect dialect);
 
 /// One element of "files", without a line break. Members with their default value are left out.

@@ -33,10 +33,17 @@ std::optional<std::string> unescaped(std::string_view name) {
     }
     if (++at == name.size()) return std::nullopt;
     switch (name[at]) {
-      case '\\': bytes += '\\'; break;
-      case 'n': bytes += '\n'; break;
-      case 'r': bytes += '\r'; break;
-      default: return std::nullopt;
+      case '\\':
+        bytes += '\\';
+        break;
+      case 'n':
+        bytes += '\n';
+        break;
+      case 'r':
+        bytes += '\r';
+        break;
+      default:
+        return std::nullopt;
     }
   }
   return bytes;
@@ -47,8 +54,8 @@ std::string_view without_dot_slash(std::string_view path) {
   return path;
 }
 
-/// One line: 64 hexadecimal digits, a space, ' ' (text) or '*' (binary), the name. Throws without the
-/// line's number.
+/// One line: 64 hexadecimal digits, a space, ' ' (text) or '*' (binary), the name. Throws without
+/// the line's number.
 File parse_checksum_line(std::string_view line) {
   const bool escaped = line.starts_with('\\');
   if (escaped) line.remove_prefix(1);

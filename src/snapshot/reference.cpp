@@ -91,7 +91,8 @@ std::string normal_url(std::string_view text, std::string_view rest, const Schem
   const std::string_view path = rest.substr(end);
   if (authority.find('@') != std::string_view::npos) {
     refuse(std::string(scheme.name) + "://...@...",
-           "carries a user or password: secrets come from files or the environment", scheme.example);
+           "carries a user or password: secrets come from files or the environment",
+           scheme.example);
   }
   if (path.find('#') != std::string_view::npos) refuse(text, "has a fragment (#)", scheme.example);
   if (path.find('\\') != std::string_view::npos) refuse(text, "has a backslash", scheme.example);
@@ -108,8 +109,7 @@ bool is_control_or_space(char c) noexcept {
 Reference Reference::parse(std::string_view text) {
   const std::size_t separator = text.find("://");
   if (separator == std::string_view::npos) {
-    refuse(text, "has no scheme (a directory is written file:///...)",
-           kSchemes[0].example);
+    refuse(text, "has no scheme (a directory is written file:///...)", kSchemes[0].example);
   }
   const std::string word = lower(text.substr(0, separator));
   const auto* const found =

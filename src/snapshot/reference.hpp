@@ -13,8 +13,8 @@ enum class Scheme { kFile, kHttp, kHttps, kHf, kOci, kS3 };
 /// `hf://org/name@main`. A value; parsing touches neither disk nor network.
 class Reference {
  public:
-  /// Error(kInvalid) with what is wrong and an example of what is right. For http(s) the URL may carry
-  /// no user:password (secrets come from files or the environment) and no fragment.
+  /// Error(kInvalid) with what is wrong and an example of what is right. For http(s) the URL may
+  /// carry no user:password (secrets come from files or the environment) and no fragment.
   [[nodiscard]] static Reference parse(std::string_view text);
 
   [[nodiscard]] Scheme scheme() const noexcept { return scheme_; }

@@ -19,7 +19,9 @@ namespace {
 
 constexpr std::uint64_t kStateVersion = 1;
 
-bool path_less(const File& left, const File& right) noexcept { return left.path < right.path; }
+bool path_less(const File& left, const File& right) noexcept {
+  return left.path < right.path;
+}
 
 /// Hashes the canonical lines of FORMAT.md. Byte strings carry their length, so no name can imitate
 /// another line.
@@ -45,8 +47,8 @@ class TreeHasher {
  private:
   void begin_line(const File& file) {
     line_.clear();
-    fmt::format_to(std::back_inserter(line_), "{}:{} {} {} ", file.path.size(), file.path, file.size,
-                   file.executable ? 'x' : '-');
+    fmt::format_to(std::back_inserter(line_), "{}:{} {} {} ", file.path.size(), file.path,
+                   file.size, file.executable ? 'x' : '-');
   }
 
   void add(std::string_view bytes) { hasher_.update(std::as_bytes(std::span(bytes))); }
@@ -56,7 +58,8 @@ class TreeHasher {
 };
 
 /// Throws where two sorted paths cannot stand in one tree. Between "a" and "a/b" may sort "a-b", so
-/// `prefixes` holds every earlier path that the current one begins with; the work is linear in bytes.
+/// `prefixes` holds every earlier path that the current one begins with; the work is linear in
+/// bytes.
 void check_tree(const std::vector<File>& files) {
   std::vector<std::string_view> prefixes;
   for (const File& file : files) {
@@ -83,7 +86,8 @@ std::uint64_t total_size(const std::vector<File>& files) {
                                               printable(file.path), file.size));
     }
     total += file.size;  // two numbers below 2^63: no overflow before the check
-    if (total > kMaxFileSize) throw Error(Errc::kInvalid, "the sizes of all files sum to over 2^63");
+    if (total > kMaxFileSize)
+      throw Error(Errc::kInvalid, "the sizes of all files sum to over 2^63");
   }
   return total;
 }
@@ -132,8 +136,9 @@ Snapshot Snapshot::with_digest(std::size_t file_index, const Digest& sha256) con
   }
   const File& known = files_[file_index];
   if (known.sha256 && *known.sha256 != sha256) {
-    throw Error(Errc::kCorrupt, fmt::format("{} is known to have sha256 {}, not {}",
-                                            printable(known.path), known.sha256->hex(), sha256.hex()));
+    throw Error(Errc::kCorrupt,
+                fmt::format("{} is known to have sha256 {}, not {}", printable(known.path),
+                            known.sha256->hex(), sha256.hex()));
   }
   Snapshot snapshot = *this;
   if (known.sha256) return snapshot;
@@ -146,8 +151,8 @@ Snapshot Snapshot::with_digest(std::size_t file_index, const Digest& sha256) con
 
 std::string Snapshot::to_json() const {
   std::string text =
-      fmt::format("{{\"version\":{},\"key\":\"{}\",\n{},\n{},\n\"files\":[", kStateVersion, key_.hex(),
-                  bytes_member("source", source_), bytes_member("revision", revision_));
+      fmt::format("{{\"version\":{},\"key\":\"{}\",\n{},\n{},\n\"files\":[", kStateVersion,
+                  key_.hex(), bytes_member("source", source_), bytes_member("revision", revision_));
   std::string_view separator = "\n";
   for (std::size_t index = 0; index < files_.size(); ++index) {
     text += separator;

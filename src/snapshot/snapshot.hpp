@@ -20,17 +20,18 @@ namespace weightfs::snapshot {
 ///        files all have a sha256 has one; until then it is *provisional*.
 ///   key  the same with source and validator in place of each sha256 that was unknown when the
 ///        reference was resolved (a validator means something at its source only). It never changes
-///        while digests are learned, so trees, inode numbers and state files go by it. Where nothing
-///        was unknown, key == id.
+///        while digests are learned, so trees, inode numbers and state files go by it. Where
+///        nothing was unknown, key == id.
 class Snapshot {
  public:
-  /// Sorts the files and checks them: every path valid, no duplicates, no path that is both a file and
-  /// a directory, every size and their sum at most kMaxFileSize; throws Error(kInvalid). `source` is the
-  /// reference it came from, as a person wrote it.
+  /// Sorts the files and checks them: every path valid, no duplicates, no path that is both a file
+  /// and a directory, every size and their sum at most kMaxFileSize; throws Error(kInvalid).
+  /// `source` is the reference it came from, as a person wrote it.
   Snapshot(std::string source, std::string revision, std::vector<File> files);
 
   [[nodiscard]] const std::string& source() const noexcept { return source_; }
-  /// What the source calls this revision: a commit, a manifest digest; the key's hex where it has none.
+  /// What the source calls this revision: a commit, a manifest digest; the key's hex where it has
+  /// none.
   [[nodiscard]] const std::string& revision() const noexcept { return revision_; }
   /// Sorted by path, bytewise. An index into it is stable for the life of the key.
   [[nodiscard]] const std::vector<File>& files() const noexcept { return files_; }
@@ -41,8 +42,8 @@ class Snapshot {
   [[nodiscard]] const std::optional<Digest>& id() const noexcept { return id_; }
   [[nodiscard]] bool provisional() const noexcept { return !id_; }
 
-  /// The same snapshot with the digest of one file learned; key() stays. Error(kCorrupt) if the file
-  /// is known to have another; kInvalid if there is no such file.
+  /// The same snapshot with the digest of one file learned; key() stays. Error(kCorrupt) if the
+  /// file is known to have another; kInvalid if there is no such file.
   [[nodiscard]] Snapshot with_digest(std::size_t file_index, const Digest& sha256) const;
 
   /// The state file (FORMAT.md): JSON, round-trips every byte.

@@ -11,8 +11,8 @@
 namespace weightfs::store {
 
 /// A verified blob that somebody has open. The descriptor stays readable until the last copy goes,
-/// whatever is evicted meanwhile, and its bytes stay accounted for until then. Copyable, thread-safe
-/// (reads are positioned).
+/// whatever is evicted meanwhile, and its bytes stay accounted for until then. Copyable,
+/// thread-safe (reads are positioned).
 struct Blob {
   Digest digest;
   std::uint64_t size = 0;

@@ -5,14 +5,15 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <fcntl.h>
+#include <set>
 #include <string>
-#include <sys/stat.h>
 #include <system_error>
-#include <unistd.h>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -30,7 +31,7 @@ void rename_file(const fs::path& from, const fs::path& to) {
   }
 }
 
-/// Names of a folder. One that is gone has none.
+/// Names of a folder, sorted. One that is gone has none.
 std::vector<std::string> names_of(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -41,6 +42,7 @@ std::vector<std::string> names_of(const fs::path& folder) {
   if (error && error != std::errc::no_such_file_or_directory) {
     throw_errno(error.value(), "list " + folder.string());
   }
+  std::sort(names.begin(), names.end());
   return names;
 }
 
@@ -76,7 +78,7 @@ void BlobFiles::publish(const Digest& digest, const fs::path& data, const fs::pa
 
 void BlobFiles::unpublish(const Digest& digest, const fs::path& data) const noexcept {
   const fs::path blob = layout_.blob(digest);
-  struct stat status {};
+  struct stat status{};
   if (::stat(data.c_str(), &status) != 0 && ::rename(blob.c_str(), data.c_str()) != 0) {
     ::unlink(blob.c_str());
   }
@@ -94,7 +96,8 @@ bool BlobFiles::remove(const Digest& digest) const {
 
 void BlobFiles::remove_parts(const Digest& digest) const {
   const fs::path parts = layout_.parts(digest);
-  if (::unlink(parts.c_str()) != 0 && errno != ENOENT) throw_errno(errno, "remove " + parts.string());
+  if (::unlink(parts.c_str()) != 0 && errno != ENOENT)
+    throw_errno(errno, "remove " + parts.string());
 }
 
 void BlobFiles::scan(const std::function<void(const Found&)>& found, const Log& log) const {
@@ -109,8 +112,8 @@ void BlobFiles::scan(const std::function<void(const Found&)>& found, const Log& 
 
 void BlobFiles::scan_folder(const fs::path& folder, const std::function<void(const Found&)>& found,
                             const Log& log) const {
-  std::unordered_set<Digest> blobs;
-  std::unordered_set<Digest> parts;
+  std::set<Digest> blobs;
+  std::set<Digest> parts;
   for (const std::string& name : names_of(folder)) {
     const bool is_parts = name.ends_with(kPartsSuffix);
     const auto digest = digest_of_name(
@@ -124,7 +127,8 @@ void BlobFiles::scan_folder(const fs::path& folder, const std::function<void(con
   for (const Digest& digest : blobs) {
     try {
       if (const auto opened = open(digest)) {
-        found({.digest = digest, .identity = opened->identity, .has_parts = parts.contains(digest)});
+        found(
+            {.digest = digest, .identity = opened->identity, .has_parts = parts.contains(digest)});
       }
     } catch (const Error& error) {
       if (error.code() != Errc::kInvalid) throw;

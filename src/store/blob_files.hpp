@@ -14,8 +14,8 @@
 
 namespace weightfs::store {
 
-/// What stands under blobs/, without any opinion of the index. `layout` must outlive it. Thread-safe;
-/// changes to one name are the caller's to serialise.
+/// What stands under blobs/, without any opinion of the index. `layout` must outlive it.
+/// Thread-safe; changes to one name are the caller's to serialise.
 class BlobFiles {
  public:
   explicit BlobFiles(const Layout& layout) : layout_(layout) {}
@@ -27,12 +27,12 @@ class BlobFiles {
   /// nullopt where there is no such file. Error: kInvalid where it is no regular file; kIo.
   [[nodiscard]] std::optional<Opened> open(const Digest& digest) const;
 
-  /// Moves a synced file into place, with its `.parts` first (empty path: it has none), and makes the
-  /// names durable. Throws Error; unpublish() then undoes what was done.
+  /// Moves a synced file into place, with its `.parts` first (empty path: it has none), and makes
+  /// the names durable. Throws Error; unpublish() then undoes what was done.
   void publish(const Digest& digest, const std::filesystem::path& data,
                const std::filesystem::path& parts) const;
-  /// Moves the file back to `data`, if it came from there, and removes the parts. Best effort: a file
-  /// that will not move is removed, because nothing may stand under blobs/ without a row.
+  /// Moves the file back to `data`, if it came from there, and removes the parts. Best effort: a
+  /// file that will not move is removed, because nothing may stand under blobs/ without a row.
   void unpublish(const Digest& digest, const std::filesystem::path& data) const noexcept;
 
   /// Unlinks a blob and its parts and makes that durable. False if there was no such blob.
@@ -45,8 +45,9 @@ class BlobFiles {
     Identity identity;
     bool has_parts = false;
   };
-  /// Calls `found` for every blob. Parts without a blob are removed; names that are not ours are left
-  /// alone and reported to `log`. Throws Error.
+  /// Calls `found` for every blob, in the order of their digests: so rows are appended to the index
+  /// rather than scattered over it. Parts without a blob are removed; names that are not ours are
+  /// left alone and reported to `log`. Throws Error.
   void scan(const std::function<void(const Found&)>& found, const Log& log) const;
 
  private:

@@ -8,20 +8,20 @@
 
 #include <fmt/format.h>
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <fcntl.h>
 #include <span>
-#include <unistd.h>
 #include <utility>
 
 namespace weightfs::store {
 
 namespace {
 
-// magic, version, block size, blob size, key, boot id, sha256 of all that; then the written bits, then
-// the durable bits.
+// magic, version, block size, blob size, key, boot id, sha256 of all that; then the written bits,
+// then the durable bits.
 constexpr std::string_view kMagic = "wfs map\n";
 constexpr std::uint64_t kVersion = 1;
 constexpr std::size_t kChecksumAt = 96;
@@ -124,7 +124,8 @@ BlockMap::BlockMap(Fd fd, const Target& target, std::uint64_t size, Blocks block
       size_(size),
       path_(target.path),
       writer_(Writer{&fd_}),
-      blocks_(std::move(blocks)) {}
+      blocks_(std::move(blocks)) {
+}
 
 std::unique_ptr<BlockMap> BlockMap::create(const Target& target) {
   Blocks blocks;
@@ -153,8 +154,8 @@ std::unique_ptr<BlockMap> BlockMap::load(const Target& target) {
   Blocks blocks{.written = image->believed(), .durable = std::move(image->durable)};
   blocks.written_bytes = set_bytes(blocks.written, image->size);
   if (!image->same_boot) {
-    // Bits first, then the boot that vouches for them: a kill between the two leaves a map of the other
-    // boot, of which only durable bits are believed.
+    // Bits first, then the boot that vouches for them: a kill between the two leaves a map of the
+    // other boot, of which only durable bits are believed.
     write_at(fd, kHeader, std::as_bytes(std::span(blocks.written)));
     store_header(fd, target, image->size);
   }

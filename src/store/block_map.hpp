@@ -19,10 +19,10 @@ namespace weightfs::store {
 
 /// `partial/<key>/map` (FORMAT.md): which blocks of a partial blob are there.
 ///
-/// Two bits per block. *Written* is set once the data is in the page cache, and reaches the map's own
-/// page cache before set_written() returns: it outlives the process, not the machine. *Durable* is set
-/// after the data was flushed. The map says in which boot it was written; in another one only durable
-/// bits are believed.
+/// Two bits per block. *Written* is set once the data is in the page cache, and reaches the map's
+/// own page cache before set_written() returns: it outlives the process, not the machine. *Durable*
+/// is set after the data was flushed. The map says in which boot it was written; in another one
+/// only durable bits are believed.
 ///
 /// Thread-safe.
 class BlockMap {
@@ -37,8 +37,8 @@ class BlockMap {
 
   /// A new map with no block written. Throws Error.
   [[nodiscard]] static std::unique_ptr<BlockMap> create(const Target& target);
-  /// The map that is there, with what may be believed of it; null where there is none of this key or it
-  /// is damaged. `target.size` is not looked at: see size(). Throws Error(kIo).
+  /// The map that is there, with what may be believed of it; null where there is none of this key
+  /// or it is damaged. `target.size` is not looked at: see size(). Throws Error(kIo).
   [[nodiscard]] static std::unique_ptr<BlockMap> load(const Target& target);
 
   /// What a load() would find, without changing anything.
@@ -54,9 +54,10 @@ class BlockMap {
 
   /// Marks the blocks that lie entirely within `range`; the last block of the file may be short.
   void set_written(ByteRange range);
-  /// Flushes `data`, and then says so: data, fdatasync, durable bits, fdatasync. If the flush of the data
-  /// fails, what is in the page cache can no longer be trusted (the kernel may have dropped it), so that
-  /// the written bits are taken back to the durable ones before the Error goes up.
+  /// Flushes `data`, and then says so: data, fdatasync, durable bits, fdatasync. If the flush of
+  /// the data fails, what is in the page cache can no longer be trusted (the kernel may have
+  /// dropped it), so that the written bits are taken back to the durable ones before the Error goes
+  /// up.
   void checkpoint(const Fd& data);
   /// Takes the written bits back to the durable ones: a flush of the data has failed.
   void distrust();
@@ -73,9 +74,9 @@ class BlockMap {
   };
   struct Image;
 
-  /// The only way to the file's content: bits are merged in memory and stored under one lock, so that
-  /// two neighbours in one byte cannot overwrite each other with an older value. The store is a copy of
-  /// a few bytes into the page cache; flushes happen outside.
+  /// The only way to the file's content: bits are merged in memory and stored under one lock, so
+  /// that two neighbours in one byte cannot overwrite each other with an older value. The store is
+  /// a copy of a few bytes into the page cache; flushes happen outside.
   struct Writer {
     const Fd* fd;
     void store(std::uint64_t offset, const Bits& bits) const;

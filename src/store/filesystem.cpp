@@ -4,10 +4,10 @@
 
 #include "base/error.hpp"
 
-#include <array>
-#include <cerrno>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
+#include <array>
+#include <cerrno>
 
 namespace weightfs::store {
 
@@ -58,14 +58,14 @@ Filesystem classify_filesystem(std::uint64_t magic) noexcept {
 }
 
 Filesystem filesystem_of(const std::filesystem::path& path) {
-  struct statfs status {};
+  struct statfs status{};
   if (::statfs(path.c_str(), &status) != 0) throw_errno(errno, "statfs " + path.string());
   // f_type is a signed word; the magics are 32 bits.
   return classify_filesystem(static_cast<std::uint32_t>(status.f_type));
 }
 
 Space space_of(const std::filesystem::path& path) {
-  struct statvfs status {};
+  struct statvfs status{};
   if (::statvfs(path.c_str(), &status) != 0) throw_errno(errno, "statvfs " + path.string());
   return {.capacity = std::uint64_t{status.f_blocks} * status.f_frsize,
           .free = std::uint64_t{status.f_bavail} * status.f_frsize};

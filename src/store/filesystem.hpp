@@ -21,8 +21,8 @@ struct Filesystem {
 };
 
 /// By the magic of statfs(2) (linux/magic.h, and what out-of-tree filesystems use). Every FUSE
-/// filesystem counts as network: statfs does not tell sshfs from ntfs-3g, and a store within our own
-/// mount would wait for itself. Pure.
+/// filesystem counts as network: statfs does not tell sshfs from ntfs-3g, and a store within our
+/// own mount would wait for itself. Pure.
 [[nodiscard]] Filesystem classify_filesystem(std::uint64_t magic) noexcept;
 
 /// Throws Error.

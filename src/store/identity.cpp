@@ -4,13 +4,13 @@
 
 #include "base/error.hpp"
 
-#include <cerrno>
 #include <sys/stat.h>
+#include <cerrno>
 
 namespace weightfs::store {
 
 Identity identity_of(const Fd& fd) {
-  struct stat status {};
+  struct stat status{};
   if (::fstat(fd.value(), &status) != 0) throw_errno(errno, "stat a blob");
   if (!S_ISREG(status.st_mode)) throw Error(Errc::kInvalid, "a blob is not a regular file");
   return {.size = static_cast<std::uint64_t>(status.st_size),

@@ -8,8 +8,8 @@
 
 namespace weightfs::store {
 
-/// What tells one version of a file from another without reading it. A blob is never modified, so any
-/// difference from what the index recorded means that somebody else touched the file. A value.
+/// What tells one version of a file from another without reading it. A blob is never modified, so
+/// any difference from what the index recorded means that somebody else touched the file. A value.
 struct Identity {
   std::uint64_t size = 0;     ///< bytes
   std::int64_t mtime_ns = 0;  ///< nanoseconds since 1970

@@ -24,8 +24,8 @@ using sqlite::Transaction;
 constexpr std::int64_t kApplicationId = 0x77667369;
 constexpr std::int64_t kSchemaVersion = 1;
 
-/// Clustered by digest: lookups and inserts touch one leaf. Triggers keep the totals, so that they hold
-/// whatever a transaction does.
+/// Clustered by digest: lookups and inserts touch one leaf. Triggers keep the totals, so that they
+/// hold whatever a transaction does.
 constexpr const char* kSchema = R"sql(
 CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE totals(blobs INTEGER NOT NULL, bytes INTEGER NOT NULL);
@@ -142,11 +142,13 @@ struct Index::Writer {
 struct Index::Reader {
   explicit Reader(const fs::path& path)
       : connection(connect(path)),
-        find(connection, fmt::format("SELECT {} WHERE digest = ? AND published = 1", kColumns).c_str()),
+        find(connection,
+             fmt::format("SELECT {} WHERE digest = ? AND published = 1", kColumns).c_str()),
         totals(connection, "SELECT blobs, bytes FROM totals"),
         list(connection,
              "SELECT digest FROM blobs WHERE digest > ? AND published = 1 ORDER BY digest LIMIT ?"),
-        list_first(connection, "SELECT digest FROM blobs WHERE published = 1 ORDER BY digest LIMIT ?"),
+        list_first(connection,
+                   "SELECT digest FROM blobs WHERE published = 1 ORDER BY digest LIMIT ?"),
         unpublished(connection, fmt::format("SELECT {} WHERE published = 0", kColumns).c_str()) {}
 
   Connection connection;
@@ -216,9 +218,8 @@ void Index::add_found(std::span<const IndexRow> rows) {
 }
 
 void Index::finish_rebuild() {
-  guarded([&] {
-    writer_.with([&](auto& writer) { set_meta(writer->connection, "whole", "yes"); });
-  });
+  guarded(
+      [&] { writer_.with([&](auto& writer) { set_meta(writer->connection, "whole", "yes"); }); });
 }
 
 std::optional<IndexRow> Index::find(const Digest& digest) const {
@@ -294,7 +295,9 @@ void Index::end_publish(const Digest& digest) {
   set_published(digest, 1);
 }
 
-void Index::begin_remove(const Digest& digest) { set_published(digest, 0); }
+void Index::begin_remove(const Digest& digest) {
+  set_published(digest, 0);
+}
 
 void Index::set_published(const Digest& digest, std::int64_t published) {
   guarded([&] {

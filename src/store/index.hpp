@@ -32,18 +32,20 @@ struct IndexTotals {
   std::uint64_t bytes = 0;
 };
 
-/// The only user of SQLite: a table over the files under blobs/, which it can always be rebuilt from.
-/// Nothing of it is kept in memory but SQLite's page cache, so that a million blobs cost no more than
-/// one; opening reads a few pages.
+/// The only user of SQLite: a table over the files under blobs/, which it can always be rebuilt
+/// from. Nothing of it is kept in memory but SQLite's page cache, so that a million blobs cost no
+/// more than one; opening reads a few pages.
 ///
-/// File and row cannot change in one step, so a blob is published in three: its row, unpublished and
-/// durable; the rename; the row's flag. It goes in the opposite order: flag, file, row. A crash between
-/// them leaves an unpublished row, which the next open settles by looking at one file. Nowhere does it
-/// leave a file without a row, which only a scan could find. (A power cut may undo the last flags, which
-/// are not flushed: then a row without a file stays until somebody asks for that blob.)
+/// File and row cannot change in one step, so a blob is published in three: its row, unpublished
+/// and durable; the rename; the row's flag. It goes in the opposite order: flag, file, row. A crash
+/// between them leaves an unpublished row, which the next open settles by looking at one file.
+/// Nowhere does it leave a file without a row, which only a scan could find. (A power cut may undo
+/// the last flags, which are not flushed: then a row without a file stays until somebody asks for
+/// that blob.)
 ///
-/// Thread-safe: one connection for reads, which never wait for a flush, and one for writes. Errors of
-/// the disk: kNoSpace, kIo. IndexDamaged, after which the file is gone and the next open rebuilds.
+/// Thread-safe: one connection for reads, which never wait for a flush, and one for writes. Errors
+/// of the disk: kNoSpace, kIo. IndexDamaged, after which the file is gone and the next open
+/// rebuilds.
 class Index {
  public:
   /// Null where there is none, or none that is whole, of this version and of this directory (`root`
@@ -64,7 +66,8 @@ class Index {
   [[nodiscard]] std::optional<IndexRow> find(const Digest& digest) const;
   [[nodiscard]] IndexTotals totals() const;
   /// In byte order, from the first after `after`; at most `limit`.
-  [[nodiscard]] std::vector<Digest> list(const std::optional<Digest>& after, std::size_t limit) const;
+  [[nodiscard]] std::vector<Digest> list(const std::optional<Digest>& after,
+                                         std::size_t limit) const;
 
   /// On disk when it returns. Replaces a row of this digest.
   void begin_publish(const IndexRow& row);

@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
+#include <sys/stat.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <sys/stat.h>
 #include <system_error>
 
 namespace weightfs::store {
@@ -26,8 +26,8 @@ constexpr unsigned kFolderMode = 0700;
 
 constexpr std::array<std::string_view, 2> kNamesBeforeVersion{"VERSION.tmp", "lock"};
 constexpr std::array<std::string_view, 10> kNames{
-    "VERSION",      "VERSION.tmp",      "blobs", "index.db",  "index.db-journal",
-    "index.db-shm", "index.db-wal",     "lock",  "partial",   "quarantine"};
+    "VERSION",      "VERSION.tmp",  "blobs", "index.db", "index.db-journal",
+    "index.db-shm", "index.db-wal", "lock",  "partial",  "quarantine"};
 
 void make_folder(const fs::path& path) {
   if (::mkdir(path.c_str(), kFolderMode) != 0 && errno != EEXIST) {
@@ -36,9 +36,10 @@ void make_folder(const fs::path& path) {
 }
 
 bool is_filesystem_root(const fs::path& directory) {
-  struct stat self {};
-  struct stat parent {};
-  return ::stat(directory.c_str(), &self) == 0 && ::stat((directory / "..").c_str(), &parent) == 0 &&
+  struct stat self{};
+  struct stat parent{};
+  return ::stat(directory.c_str(), &self) == 0 &&
+         ::stat((directory / "..").c_str(), &parent) == 0 &&
          (self.st_dev != parent.st_dev || self.st_ino == parent.st_ino);
 }
 
@@ -48,7 +49,9 @@ bool has(auto names, const std::string& name) {
 
 }  // namespace
 
-fs::path Layout::blob_folder(const Digest& digest) const { return blobs() / digest.hex().substr(0, 2); }
+fs::path Layout::blob_folder(const Digest& digest) const {
+  return blobs() / digest.hex().substr(0, 2);
+}
 
 fs::path Layout::blob(const Digest& digest) const {
   const std::string hex = digest.hex();
@@ -59,13 +62,16 @@ fs::path Layout::parts(const Digest& digest) const {
   return blob(digest).concat(kPartsSuffix.begin(), kPartsSuffix.end());
 }
 
-fs::path Layout::partial(const Digest& key) const { return partials() / key.hex(); }
+fs::path Layout::partial(const Digest& key) const {
+  return partials() / key.hex();
+}
 
 void Layout::create_directory() const {
   std::error_code error;
   if (fs::is_directory(directory_, error)) return;
   if (fs::exists(directory_, error)) {
-    throw Error(Errc::kInvalid, fmt::format("the store {} is not a directory", directory_.string()));
+    throw Error(Errc::kInvalid,
+                fmt::format("the store {} is not a directory", directory_.string()));
   }
   if (directory_.has_parent_path()) {
     fs::create_directories(directory_.parent_path(), error);
@@ -102,6 +108,17 @@ void Layout::refuse_foreign() const {
   }
 }
 
+namespace {
+
+/// What a person is shown of a VERSION file: its first line, as far as it can be printed.
+std::string one_line(std::string_view text) {
+  std::string line(text.substr(0, std::min<std::size_t>(text.find('\n'), 64)));
+  std::replace_if(line.begin(), line.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return line;
+}
+
+}  // namespace
+
 void Layout::initialise() const {
   std::error_code error;
   if (!fs::exists(version(), error)) {
@@ -109,9 +126,9 @@ void Layout::initialise() const {
     write_file_durably(version(), kVersionText);
   } else if (const std::string text = read_file(version(), 4096); text != kVersionText) {
     throw Error(Errc::kUnsupported,
-                fmt::format("the store {} has another format than this build reads (\"{}\"); it is "
+                fmt::format("the store {} has format \"{}\", and this build reads \"{}\"; it is "
                             "expendable: remove it, or choose another directory",
-                            directory_.string(), kVersionText.substr(0, kVersionText.size() - 1)));
+                            directory_.string(), one_line(text), one_line(kVersionText)));
   }
   fs::remove(version().concat(".tmp"), error);
   make_folder(directory_ / "blobs");

@@ -34,8 +34,8 @@ class Layout {
 
   /// Creates the directory where it is missing. Error(kInvalid) where it is something else.
   void create_directory() const;
-  /// Error(kInvalid) naming the first entry (in byte order) that is not ours. Without a VERSION nothing
-  /// but a lock is: other caches have a folder "blobs", too. Writes nothing.
+  /// Error(kInvalid) naming the first entry (in byte order) that is not ours. Without a VERSION
+  /// nothing but a lock is: other caches have a folder "blobs", too. Writes nothing.
   void refuse_foreign() const;
   /// Under the lock: writes VERSION and the folders where they are missing, removes leftovers of an
   /// interrupted write. Error(kUnsupported) for a VERSION that is not this build's.

@@ -10,9 +10,9 @@
 
 namespace weightfs::store {
 
-/// Makes those who change what stands under one blob's name (publish, remove, quarantine, forget) take
-/// turns, so that file and index row cannot part ways. Readers do not take it. A turn spans disk writes;
-/// that is why it is per name and no mutex. Thread-safe. Must outlive its turns.
+/// Makes those who change what stands under one blob's name (publish, remove, quarantine, forget)
+/// take turns, so that file and index row cannot part ways. Readers do not take it. A turn spans
+/// disk writes; that is why it is per name and no mutex. Thread-safe. Must outlive its turns.
 class NameLocks {
  public:
   class Turn {

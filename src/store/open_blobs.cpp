@@ -6,12 +6,14 @@
 
 namespace weightfs::store {
 
-OpenBlobs::OpenBlobs() : table_(std::make_shared<Synchronized<Table>>()) {}
+OpenBlobs::OpenBlobs() : table_(std::make_shared<Synchronized<Table>>()) {
+}
 
 std::shared_ptr<OpenBlobs::Hold> OpenBlobs::hold(const Digest& digest, std::uint64_t size) {
   auto generation = table_->with([&](Table& table) {
     std::shared_ptr<Generation>& current = table.current[digest];
-    if (!current) current = std::make_shared<Generation>(Generation{.digest = digest, .size = size});
+    if (!current)
+      current = std::make_shared<Generation>(Generation{.digest = digest, .size = size});
     ++current->holds;
     return current;
   });
@@ -45,7 +47,8 @@ std::uint64_t OpenBlobs::evicted_bytes() const {
 
 OpenBlobs::Hold::Hold(std::weak_ptr<Synchronized<Table>> table,
                       std::shared_ptr<Generation> generation)
-    : table_(std::move(table)), generation_(std::move(generation)) {}
+    : table_(std::move(table)), generation_(std::move(generation)) {
+}
 
 OpenBlobs::Hold::~Hold() {
   const auto table = table_.lock();

@@ -13,8 +13,8 @@
 namespace weightfs::store {
 
 /// Who holds which blob open, so that the bytes of an evicted one are accounted for until its last
-/// holder lets go. A digest that is evicted and published again has a new generation, with bytes of its
-/// own. Thread-safe. Holders may outlive it.
+/// holder lets go. A digest that is evicted and published again has a new generation, with bytes of
+/// its own. Thread-safe. Holders may outlive it.
 class OpenBlobs {
  public:
   class Hold;
@@ -22,7 +22,8 @@ class OpenBlobs {
   OpenBlobs();
 
   /// A hold on the blob that stands under this name now. Taken before the file is opened: then an
-  /// eviction that the open did not notice has marked the hold, and one that it did notice left no file.
+  /// eviction that the open did not notice has marked the hold, and one that it did notice left no
+  /// file.
   [[nodiscard]] std::shared_ptr<Hold> hold(const Digest& digest, std::uint64_t size);
   /// A descriptor that keeps the hold until the last copy is gone.
   [[nodiscard]] static std::shared_ptr<const Fd> attach(std::shared_ptr<Hold> hold, Fd fd);

@@ -9,19 +9,19 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <cerrno>
 #include <utility>
 
 namespace weightfs::store {
 
 namespace {
 
-/// The midstates to keep. A caller that goes by "parts that are whole" has one more where the size is a
-/// multiple of the part size; the digest itself stands for that one.
+/// The midstates to keep. A caller that goes by "parts that are whole" has one more where the size
+/// is a multiple of the part size; the digest itself stands for that one.
 std::span<const Midstate> kept_midstates(std::span<const Midstate> midstates, std::uint64_t size) {
   const std::size_t count = midstate_count(size);
   const bool whole_last = size > 0 && size % kPartSize == 0;
@@ -35,19 +35,30 @@ std::span<const Midstate> kept_midstates(std::span<const Midstate> midstates, st
 
 }  // namespace
 
-PartialBlob::PartialBlob(std::unique_ptr<State> state) : state_(std::move(state)) {}
+PartialBlob::PartialBlob(std::unique_ptr<State> state) : state_(std::move(state)) {
+}
 
 PartialBlob::~PartialBlob() = default;
 
-const PartialKey& PartialBlob::key() const noexcept { return state_->key; }
+const PartialKey& PartialBlob::key() const noexcept {
+  return state_->key;
+}
 
-std::uint64_t PartialBlob::size() const noexcept { return state_->size; }
+std::uint64_t PartialBlob::size() const noexcept {
+  return state_->size;
+}
 
-std::uint64_t PartialBlob::written_bytes() const { return state_->map->written_bytes(); }
+std::uint64_t PartialBlob::written_bytes() const {
+  return state_->map->written_bytes();
+}
 
-std::vector<bool> PartialBlob::written_blocks() const { return state_->map->written_blocks(); }
+std::vector<bool> PartialBlob::written_blocks() const {
+  return state_->map->written_blocks();
+}
 
-const Fd& PartialBlob::fd() const noexcept { return state_->data; }
+const Fd& PartialBlob::fd() const noexcept {
+  return state_->data;
+}
 
 void PartialBlob::write(std::uint64_t offset, std::span<const std::byte> data) {
   if (offset > state_->size || data.size() > state_->size - offset) {
@@ -61,7 +72,9 @@ void PartialBlob::write(std::uint64_t offset, std::span<const std::byte> data) {
   }
 }
 
-void PartialBlob::set_written(ByteRange range) { state_->map->set_written(range); }
+void PartialBlob::set_written(ByteRange range) {
+  state_->map->set_written(range);
+}
 
 std::size_t PartialBlob::read(std::uint64_t offset, std::span<std::byte> buffer) const {
   return read_at(state_->data, offset, buffer);
@@ -103,12 +116,18 @@ Blob PartialBlob::commit(const Digest& digest, std::span<const Midstate> midstat
     throw_errno(error, "flush " + staged.data.string());
   }
   staged.identity = identity_of(state.data);
+  if (staged.identity.size != state.size) {
+    throw Error(Errc::kInternal, fmt::format("the data of partial blob {} has {} bytes, not {}",
+                                             state.key.hex(), staged.identity.size, state.size));
+  }
   Blob blob = state.store.publish(digest, staged);
   state.remove_files();
   return blob;
 }
 
-void PartialBlob::discard() { state_->remove_files(); }
+void PartialBlob::discard() {
+  state_->remove_files();
+}
 
 void PartialBlob::quarantine(const std::string& reason) {
   state_->store.quarantine().take(state_->folder / "data", state_->key, reason);

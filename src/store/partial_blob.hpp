@@ -19,26 +19,27 @@ namespace weightfs::store {
 
 class Store;
 
-/// Names the bytes that a partial blob will hold, before they are there: the digest where it is known,
-/// else the sha256 over source, path and validator. The folder under partial/ is its hex.
+/// Names the bytes that a partial blob will hold, before they are there: the digest where it is
+/// known, else the sha256 over source, path and validator. The folder under partial/ is its hex.
 using PartialKey = Digest;
 
 /// Bytes are tracked in blocks of this size: the grain of a demand fetch, and of `map`.
 inline constexpr std::uint64_t kBlockSize = 64 << 10;
-/// The distance between two midstates in `<digest>.parts`, and the largest ranged request by default.
+/// The distance between two midstates in `<digest>.parts`, and the largest ranged request by
+/// default.
 inline constexpr std::uint64_t kPartSize = 8 << 20;
 
-/// A blob being filled: `partial/<key>/{data,map}`. Preallocated, so that holes cannot be mistaken for
-/// content and the disk is full at the start rather than in the middle.
+/// A blob being filled: `partial/<key>/{data,map}`. Preallocated, so that holes cannot be mistaken
+/// for content and the disk is full at the start rather than in the middle.
 ///
-/// Blocks are *written* once write() returned and set_written() marked them; the map on disk says so at
-/// once (a killed process loses nothing in the same boot: the page cache is still there) and says
-/// *durable* after checkpoint() (fdatasync of the data, then the map): after another boot only durable
-/// blocks are believed. Format: FORMAT.md.
+/// Blocks are *written* once write() returned and set_written() marked them; the map on disk says
+/// so at once (a killed process loses nothing in the same boot: the page cache is still there) and
+/// says *durable* after checkpoint() (fdatasync of the data, then the map): after another boot only
+/// durable blocks are believed. Format: FORMAT.md.
 ///
-/// One object per key at a time. Thread-safe: distinct ranges may be written and read concurrently; what
-/// ends it is called once nobody else uses it. Must not outlive its Store. Destruction keeps the files, so that the
-/// next fill resumes; only discard(), quarantine() and commit() end them.
+/// One object per key at a time. Thread-safe: distinct ranges may be written and read concurrently;
+/// what ends it is called once nobody else uses it. Must not outlive its Store. Destruction keeps
+/// the files, so that the next fill resumes; only discard(), quarantine() and commit() end them.
 class PartialBlob {
  public:
   PartialBlob(const PartialBlob&) = delete;
@@ -54,26 +55,26 @@ class PartialBlob {
 
   /// Throws Error: kNoSpace, kIo.
   void write(std::uint64_t offset, std::span<const std::byte> data);
-  /// Marks the blocks that lie entirely within `range` (the last block of the file may be short). Error
-  /// kIo.
+  /// Marks the blocks that lie entirely within `range` (the last block of the file may be short).
+  /// Error kIo.
   void set_written(ByteRange range);
-  /// Makes the data a reflink of `original`, a file of the same size on the same filesystem, at no cost
-  /// in bytes (FICLONE). False where the filesystem cannot; nothing has changed then. Marks nothing as
-  /// written.
+  /// Makes the data a reflink of `original`, a file of the same size on the same filesystem, at no
+  /// cost in bytes (FICLONE). False where the filesystem cannot; nothing has changed then. Marks
+  /// nothing as written.
   [[nodiscard]] bool clone_from(const Fd& original);
   /// Reads bytes that are known to be written.
   std::size_t read(std::uint64_t offset, std::span<std::byte> buffer) const;
   [[nodiscard]] const Fd& fd() const noexcept;
-  /// Makes what is written durable. Slow (a disk flush); never under a lock of the caller. Error kNoSpace,
-  /// kIo: the disk has lost data that it had taken, so blocks that were not durable before are no longer
-  /// written.
+  /// Makes what is written durable. Slow (a disk flush); never under a lock of the caller. Error
+  /// kNoSpace, kIo: the disk has lost data that it had taken, so blocks that were not durable
+  /// before are no longer written.
   void checkpoint();
 
-  /// Publishes: fdatasync, `.parts`, rename to blobs/, directory fsync, index. The caller has hashed
-  /// every byte and `digest` is what it found; `midstates` holds one entry per part boundary before the
-  /// end, or nothing (then the blob can only be checked as a whole). If the blob exists already, this one
-  /// is dropped. The object is used up afterwards. After an Error (kNoSpace, kIo) nothing is published;
-  /// the object can be committed again or discarded.
+  /// Publishes: fdatasync, `.parts`, rename to blobs/, directory fsync, index. The caller has
+  /// hashed every byte and `digest` is what it found; `midstates` holds one entry per part boundary
+  /// before the end, or nothing (then the blob can only be checked as a whole). If the blob exists
+  /// already, this one is dropped. The object is used up afterwards. After an Error (kNoSpace, kIo)
+  /// nothing is published; the object can be committed again or discarded.
   [[nodiscard]] Blob commit(const Digest& digest, std::span<const Midstate> midstates);
   /// Removes the files.
   void discard();

@@ -8,11 +8,11 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <system_error>
 #include <unistd.h>
+#include <cerrno>
+#include <system_error>
 
 namespace weightfs::store {
 
@@ -32,7 +32,8 @@ PartialBlob::State::State(Store::State& owner, const PartialKey& blob_key, std::
 }
 
 bool PartialBlob::State::resume() {
-  map = BlockMap::load({.path = folder / "map", .key = key, .size = size, .boot_id = store.boot_id()});
+  map = BlockMap::load(
+      {.path = folder / "map", .key = key, .size = size, .boot_id = store.boot_id()});
   if (!map) return false;
   const std::filesystem::path path = folder / "data";
   // A commit that was interrupted may have left it read-only.
@@ -61,7 +62,8 @@ void PartialBlob::State::create() {
   data = open_file(folder / "data", O_RDWR | O_CREAT | O_EXCL, 0600);
   preallocate();
   // Last: a folder without a map is no partial blob, and is removed.
-  map = BlockMap::create({.path = folder / "map", .key = key, .size = size, .boot_id = store.boot_id()});
+  map = BlockMap::create(
+      {.path = folder / "map", .key = key, .size = size, .boot_id = store.boot_id()});
   claim.keep(size);
 }
 
@@ -76,8 +78,8 @@ void PartialBlob::State::preallocate() const {
   if (errno != EOPNOTSUPP && errno != ENOSYS) {
     throw_errno(errno, fmt::format("allocate {} bytes for {}", size, folder.string()));
   }
-  // No reservation to be had: at least refuse what cannot fit now. The map, not the holes, says what is
-  // there.
+  // No reservation to be had: at least refuse what cannot fit now. The map, not the holes, says
+  // what is there.
   if (space_of(folder).free < size) {
     throw_errno(ENOSPC, fmt::format("allocate {} bytes for {}", size, folder.string()));
   }

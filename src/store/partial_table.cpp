@@ -43,7 +43,8 @@ PartialTable::Claim::Claim(PartialTable& table, const PartialKey& key) : table_(
 }
 
 PartialTable::Claim::Claim(Claim&& other) noexcept
-    : table_(std::exchange(other.table_, nullptr)), key_(other.key_) {}
+    : table_(std::exchange(other.table_, nullptr)), key_(other.key_) {
+}
 
 PartialTable::Claim::~Claim() {
   if (table_ == nullptr) return;

@@ -7,18 +7,19 @@
 #include "store/little_endian.hpp"
 #include "store/partial_blob.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
-#include <fcntl.h>
 #include <string>
 #include <string_view>
-#include <unistd.h>
 
 namespace weightfs::store {
 
 namespace {
 
-// magic, version, part size, blob size, blob digest; then the midstates; then the sha256 of all that.
+// magic, version, part size, blob size, blob digest; then the midstates; then the sha256 of all
+// that.
 constexpr std::string_view kMagic = "wfsparts";
 constexpr std::uint64_t kVersion = 1;
 constexpr std::size_t kHeader = 56;

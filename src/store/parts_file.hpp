@@ -13,9 +13,9 @@
 
 namespace weightfs::store {
 
-/// `<digest>.parts` (FORMAT.md): the midstates of a blob at each part boundary before its end, so that
-/// any part can be checked alone. Whoever has the blob can compute it again: one that is missing or
-/// damaged is no fault of the blob.
+/// `<digest>.parts` (FORMAT.md): the midstates of a blob at each part boundary before its end, so
+/// that any part can be checked alone. Whoever has the blob can compute it again: one that is
+/// missing or damaged is no fault of the blob.
 struct PartsFile {
   Digest digest;
   std::uint64_t size = 0;  ///< of the blob, bytes

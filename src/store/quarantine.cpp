@@ -7,12 +7,12 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <numeric>
 #include <system_error>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -86,9 +86,9 @@ void Quarantine::take(const fs::path& file, const Digest& digest, const std::str
 
   const Entries too_old = entries_.with([&](Entries& entries) {
     Entries removed;
-    std::uint64_t bytes = std::accumulate(
-        entries.begin(), entries.end(), entry.size,
-        [](std::uint64_t sum, const Entry& each) { return sum + each.size; });
+    std::uint64_t bytes =
+        std::accumulate(entries.begin(), entries.end(), entry.size,
+                        [](std::uint64_t sum, const Entry& each) { return sum + each.size; });
     while (!entries.empty() && (entries.size() >= limits_.files || bytes > limits_.bytes)) {
       bytes -= entries.front().size;
       removed.push_back(std::move(entries.front()));
@@ -100,13 +100,14 @@ void Quarantine::take(const fs::path& file, const Digest& digest, const std::str
   for (const Entry& old : too_old) remove(old);
 
   if (!keep || ::rename(file.c_str(), (directory_ / entry.name).c_str()) != 0) {
-    if (::unlink(file.c_str()) != 0 && errno != ENOENT) throw_errno(errno, "remove " + file.string());
+    if (::unlink(file.c_str()) != 0 && errno != ENOENT)
+      throw_errno(errno, "remove " + file.string());
   }
   try {
-    write_file_durably(directory_ / (entry.name + std::string(kNoteSuffix)),
-                       fmt::format("name: {}\nsize: {}\nunix time: {}\nkept: {}\nreason: {}\n",
-                                   digest.hex(), size, seconds(clock_.wall()), keep ? "yes" : "no",
-                                   reason));
+    write_file_durably(
+        directory_ / (entry.name + std::string(kNoteSuffix)),
+        fmt::format("name: {}\nsize: {}\nunix time: {}\nkept: {}\nreason: {}\n", digest.hex(), size,
+                    seconds(clock_.wall()), keep ? "yes" : "no", reason));
   } catch (const Error& error) {
     log_.warning("no note for {}: {}", entry.name, error.what());
   }

@@ -19,16 +19,16 @@ struct QuarantineLimits {
   std::uint64_t bytes = 16ULL << 30;
 };
 
-/// Files that were not what their name says, kept for a person to look at: `quarantine/<when>-<name>`
-/// with a note beside it. Bounded by count and bytes, the oldest go first; a file larger than the whole
-/// room leaves only its note. Thread-safe.
+/// Files that were not what their name says, kept for a person to look at:
+/// `quarantine/<when>-<name>` with a note beside it. Bounded by count and bytes, the oldest go
+/// first; a file larger than the whole room leaves only its note. Thread-safe.
 class Quarantine {
  public:
   /// Takes stock of what is there. `clock` must outlive it. Throws Error.
   Quarantine(std::filesystem::path directory, QuarantineLimits limits, const Clock& clock, Log log);
 
-  /// Moves `file` here. Where that fails the file is removed instead: what is bad must not stay where
-  /// it was. Throws Error only if that fails, too.
+  /// Moves `file` here. Where that fails the file is removed instead: what is bad must not stay
+  /// where it was. Throws Error only if that fails, too.
   void take(const std::filesystem::path& file, const Digest& name, const std::string& reason);
 
   [[nodiscard]] std::uint64_t files() const;

@@ -20,17 +20,22 @@ namespace {
   message += ": ";
   message += handle != nullptr ? sqlite3_errmsg(handle) : sqlite3_errstr(result);
   switch (result & 0xFF) {
-    case SQLITE_FULL: throw Error(Errc::kNoSpace, message);
+    case SQLITE_FULL:
+      throw Error(Errc::kNoSpace, message);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-    case SQLITE_ERROR:     // a table or column that should be there is not
+    case SQLITE_ERROR:  // a table or column that should be there is not
     case SQLITE_MISMATCH:
-    case SQLITE_FORMAT: throw IndexDamaged(message);
+    case SQLITE_FORMAT:
+      throw IndexDamaged(message);
     case SQLITE_PERM:
-    case SQLITE_AUTH: throw Error(Errc::kPermission, message);
+    case SQLITE_AUTH:
+      throw Error(Errc::kPermission, message);
     case SQLITE_BUSY:
-    case SQLITE_LOCKED: throw Error(Errc::kBusy, message);
-    default: throw Error(Errc::kIo, message);
+    case SQLITE_LOCKED:
+      throw Error(Errc::kBusy, message);
+    default:
+      throw Error(Errc::kIo, message);
   }
 }
 
@@ -40,16 +45,19 @@ void check(sqlite3* handle, int result, std::string_view what) {
 
 }  // namespace
 
-void Connection::Close::operator()(sqlite3* handle) const noexcept { sqlite3_close(handle); }
+void Connection::Close::operator()(sqlite3* handle) const noexcept {
+  sqlite3_close(handle);
+}
 
 Connection::Connection(const std::filesystem::path& path) {
   sqlite3* handle = nullptr;
-  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
-                    SQLITE_OPEN_EXRESCODE;
+  const int flags =
+      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   const int result = sqlite3_open_v2(path.c_str(), &handle, flags, "unix-excl");
   handle_.reset(handle);
   check(handle, result, "open");
-  // Readers of the other connection never block a writer in WAL mode, but recovery and checkpoints do.
+  // Readers of the other connection never block a writer in WAL mode, but recovery and checkpoints
+  // do.
   sqlite3_busy_timeout(handle, 10'000);
 }
 
@@ -63,9 +71,10 @@ void Statement::Finalize::operator()(sqlite3_stmt* handle) const noexcept {
 
 Statement::Statement(Connection& connection, const char* sql) : connection_(connection) {
   sqlite3_stmt* handle = nullptr;
-  check(connection.handle(),
-        sqlite3_prepare_v3(connection.handle(), sql, -1, SQLITE_PREPARE_PERSISTENT, &handle, nullptr),
-        sql);
+  check(
+      connection.handle(),
+      sqlite3_prepare_v3(connection.handle(), sql, -1, SQLITE_PREPARE_PERSISTENT, &handle, nullptr),
+      sql);
   handle_.reset(handle);
 }
 
@@ -103,7 +112,9 @@ void Statement::run() {
   }
 }
 
-void Statement::reset() noexcept { sqlite3_reset(handle_.get()); }
+void Statement::reset() noexcept {
+  sqlite3_reset(handle_.get());
+}
 
 std::int64_t Statement::integer(int column) const noexcept {
   return sqlite3_column_int64(handle_.get(), column);

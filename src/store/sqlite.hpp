@@ -18,8 +18,9 @@ namespace weightfs::store::sqlite {
 /// One connection. Confined to one thread at a time. Errors: kNoSpace, kIo, kPermission; Damaged.
 class Connection {
  public:
-  /// Opens or creates. The database is held by this process alone (VFS "unix-excl"): the shared memory
-  /// of the write-ahead log is then our own heap, so no full or failing disk can turn it into SIGBUS.
+  /// Opens or creates. The database is held by this process alone (VFS "unix-excl"): the shared
+  /// memory of the write-ahead log is then our own heap, so no full or failing disk can turn it
+  /// into SIGBUS.
   explicit Connection(const std::filesystem::path& path);
 
   /// Runs statements that return nothing.

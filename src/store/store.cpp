@@ -14,27 +14,35 @@
 
 namespace weightfs::store {
 
-Store::Store(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Store::Store(std::unique_ptr<State> state) : state_(std::move(state)) {
+}
 
 Store::~Store() = default;
 
 std::unique_ptr<Store> Store::open(const StoreOptions& options, const Clock& clock, Log log) {
-  return std::unique_ptr<Store>(
-      new Store(std::make_unique<State>(options, clock, std::move(log))));
+  return std::unique_ptr<Store>(new Store(std::make_unique<State>(options, clock, std::move(log))));
 }
 
-std::optional<Blob> Store::find(const Digest& digest) { return state_->find(digest).blob; }
+std::optional<Blob> Store::find(const Digest& digest) {
+  return state_->find(digest).blob;
+}
 
-bool Store::contains(const Digest& digest) const { return state_->row(digest).has_value(); }
+bool Store::contains(const Digest& digest) const {
+  return state_->row(digest).has_value();
+}
 
-void Store::touch(const Digest& digest) { state_->touch(digest); }
+void Store::touch(const Digest& digest) {
+  state_->touch(digest);
+}
 
 bool Store::verified_this_boot(const Digest& digest) const {
   const std::optional<IndexRow> row = state_->row(digest);
   return row && state_->boot() != 0 && row->verified_boot == state_->boot();
 }
 
-void Store::mark_verified(const Digest& digest) { state_->mark_verified(digest); }
+void Store::mark_verified(const Digest& digest) {
+  state_->mark_verified(digest);
+}
 
 std::optional<std::vector<Midstate>> Store::midstates(const Digest& digest) const {
   const std::optional<IndexRow> row = state_->row(digest);
@@ -67,7 +75,9 @@ void Store::discard_partial(const PartialKey& key) {
   claim.forget();
 }
 
-std::uint64_t Store::remove(const Digest& digest) { return state_->remove(digest); }
+std::uint64_t Store::remove(const Digest& digest) {
+  return state_->remove(digest);
+}
 
 void Store::quarantine(const Digest& digest, const std::string& reason) {
   state_->quarantine_blob(digest, std::nullopt, reason);
@@ -77,9 +87,12 @@ VerifyOutcome Store::verify(const Digest& digest,
                             const std::function<void(std::uint64_t)>& progress) {
   const State::Lookup lookup = state_->find(digest);
   switch (lookup.presence) {
-    case State::Presence::kMissing: return VerifyOutcome::kMissing;
-    case State::Presence::kDiffers: return VerifyOutcome::kCorrupt;
-    case State::Presence::kIntact: break;
+    case State::Presence::kMissing:
+      return VerifyOutcome::kMissing;
+    case State::Presence::kDiffers:
+      return VerifyOutcome::kCorrupt;
+    case State::Presence::kIntact:
+      break;
   }
   const Blob& blob = *lookup.blob;
   const Identity identity = identity_of(*blob.fd);
@@ -94,7 +107,9 @@ VerifyOutcome Store::verify(const Digest& digest,
   return VerifyOutcome::kIntact;
 }
 
-StoreUsage Store::usage() const { return state_->usage(); }
+StoreUsage Store::usage() const {
+  return state_->usage();
+}
 
 std::vector<Digest> Store::list() const {
   constexpr std::size_t kPage = 4096;

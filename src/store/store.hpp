@@ -23,78 +23,82 @@ struct StoreOptions {
   std::filesystem::path directory;
   /// Let the store live on NFS, Lustre and their like. It defeats the purpose.
   bool allow_network_store = false;
-  /// /proc/sys/kernel/random/boot_id: decides which blocks of a partial blob are believed, and which
-  /// blobs count as verified. Empty equals no boot: nothing is believed that was not flushed.
+  /// /proc/sys/kernel/random/boot_id: decides which blocks of a partial blob are believed, and
+  /// which blobs count as verified. Empty equals no boot: nothing is believed that was not flushed.
   std::string boot_id;
   QuarantineLimits quarantine;
 };
 
 struct StoreUsage {
   std::uint64_t blobs = 0;
-  std::uint64_t bytes = 0;          ///< of published blobs
-  std::uint64_t partial_bytes = 0;  ///< allocated to fills
+  std::uint64_t bytes = 0;               ///< of published blobs
+  std::uint64_t partial_bytes = 0;       ///< allocated to fills
   std::uint64_t evicted_open_bytes = 0;  ///< removed, but still held open by somebody
-  std::uint64_t capacity = 0;       ///< of the filesystem
-  std::uint64_t free = 0;           ///< available to us
-  std::uint64_t quarantined = 0;    ///< files in quarantine/
+  std::uint64_t capacity = 0;            ///< of the filesystem
+  std::uint64_t free = 0;                ///< available to us
+  std::uint64_t quarantined = 0;         ///< files in quarantine/
 };
 
 /// What verify() found.
 enum class VerifyOutcome { kIntact, kCorrupt, kMissing };
 
-/// The content-addressed store on one local filesystem (FORMAT.md): verified blobs by sha256, partial
-/// blobs, quarantine, and an index in SQLite that can always be rebuilt from the files. Expendable: it
-/// is never the only copy of anything.
+/// The content-addressed store on one local filesystem (FORMAT.md): verified blobs by sha256,
+/// partial blobs, quarantine, and an index in SQLite that can always be rebuilt from the files.
+/// Expendable: it is never the only copy of anything.
 ///
-/// A blob exists if and only if its file stands under blobs/. Thread-safe. One Store per directory on
-/// the whole machine (flock on `lock`).
+/// A blob exists if and only if its file stands under blobs/. Thread-safe. One Store per directory
+/// on the whole machine (flock on `lock`).
 class Store {
  public:
-  /// Opens or creates. Refuses, with Error: kBusy another daemon has it; kUnsupported an unknown VERSION
-  /// or a network filesystem; kInvalid a directory that holds anything that is not ours; kPermission,
-  /// kNoSpace, kIo for what the disk says (read-only included). A full disk is no reason to refuse a
-  /// store that exists. Removes `.tmp` leftovers and partial blobs without a usable map and, where the
-  /// index is missing, damaged or of another directory, rebuilds it from the files, which then count as
-  /// unverified. Warns on tmpfs (memory) and overlayfs (no passthrough). `clock` must outlive it.
+  /// Opens or creates. Refuses, with Error: kBusy another daemon has it; kUnsupported an unknown
+  /// VERSION or a network filesystem; kInvalid a directory that holds anything that is not ours;
+  /// kPermission, kNoSpace, kIo for what the disk says (read-only included). A full disk is no
+  /// reason to refuse a store that exists. Removes `.tmp` leftovers and partial blobs without a
+  /// usable map and, where the index is missing, damaged or of another directory, rebuilds it from
+  /// the files, which then count as unverified. Warns on tmpfs (memory) and overlayfs (no
+  /// passthrough). `clock` must outlive it.
   [[nodiscard]] static std::unique_ptr<Store> open(const StoreOptions& options, const Clock& clock,
                                                    Log log);
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
   ~Store();
 
-  /// The blob, opened, after its identity (size, mtime, inode) was compared with the index. One that is
-  /// missing or differs is dropped from the store (differs: quarantined) and is a miss. An index that
-  /// fails makes everything a miss. Error kIo where the file cannot be opened for another reason.
+  /// The blob, opened, after its identity (size, mtime, inode) was compared with the index. One
+  /// that is missing or differs is dropped from the store (differs: quarantined) and is a miss. An
+  /// index that fails makes everything a miss. Error kIo where the file cannot be opened for
+  /// another reason.
   [[nodiscard]] std::optional<Blob> find(const Digest& digest);
   /// As find, without opening: for attributes. Asks the index only, which is in the page cache.
   [[nodiscard]] bool contains(const Digest& digest) const;
-  /// Notes that the blob was used just now, for eviction. Cheap: notes are kept in memory and written
-  /// many at a time; the last ones may be lost.
+  /// Notes that the blob was used just now, for eviction. Cheap: notes are kept in memory and
+  /// written many at a time; the last ones may be lost.
   void touch(const Digest& digest);
 
-  /// Whether the blob's bytes were compared with its name in this boot, by commit(), verify() or whoever
-  /// called mark_verified().
+  /// Whether the blob's bytes were compared with its name in this boot, by commit(), verify() or
+  /// whoever called mark_verified().
   [[nodiscard]] bool verified_this_boot(const Digest& digest) const;
   void mark_verified(const Digest& digest);
-  /// What check_part() needs; nullopt where `.parts` is missing or damaged (verify() writes it anew).
+  /// What check_part() needs; nullopt where `.parts` is missing or damaged (verify() writes it
+  /// anew).
   [[nodiscard]] std::optional<std::vector<Midstate>> midstates(const Digest& digest) const;
 
-  /// Resumes or creates the partial blob of this key. Error kNoSpace, kIo, kInvalid (another size; ask
-  /// discard_partial() to give it up), kBusy (somebody fills it).
+  /// Resumes or creates the partial blob of this key. Error kNoSpace, kIo, kInvalid (another size;
+  /// ask discard_partial() to give it up), kBusy (somebody fills it).
   [[nodiscard]] std::unique_ptr<PartialBlob> partial(const PartialKey& key, std::uint64_t size);
   /// Bytes already on disk for a key that is not being filled; 0 if there is none.
   [[nodiscard]] std::uint64_t partial_bytes(const PartialKey& key) const;
   /// Error(kBusy) while somebody fills it; nothing happens if there is none.
   void discard_partial(const PartialKey& key);
 
-  /// Unlinks a blob; whoever has it open keeps it. Returns the bytes given back, 0 if there was none.
+  /// Unlinks a blob; whoever has it open keeps it. Returns the bytes given back, 0 if there was
+  /// none.
   std::uint64_t remove(const Digest& digest);
-  /// Moves a blob that is not what its name says to quarantine/ (bounded; the oldest go first). Whoever
-  /// has it open keeps it. Nothing happens if there is no such blob.
+  /// Moves a blob that is not what its name says to quarantine/ (bounded; the oldest go first).
+  /// Whoever has it open keeps it. Nothing happens if there is no such blob.
   void quarantine(const Digest& digest, const std::string& reason);
-  /// Re-hashes a blob as it is on disk, past the page cache where that can be had, and quarantines it if
-  /// it is not intact (`.parts` tells where; an unreadable sector counts). `progress` gets the bytes
-  /// hashed since its last call and may throw to stop.
+  /// Re-hashes a blob as it is on disk, past the page cache where that can be had, and quarantines
+  /// it if it is not intact (`.parts` tells where; an unreadable sector counts). `progress` gets
+  /// the bytes hashed since its last call and may throw to stop.
   VerifyOutcome verify(const Digest& digest, const std::function<void(std::uint64_t)>& progress);
 
   [[nodiscard]] StoreUsage usage() const;

@@ -7,12 +7,12 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <cerrno>
 #include <fcntl.h>
-#include <string>
 #include <sys/file.h>
 #include <unistd.h>
+#include <array>
+#include <cerrno>
+#include <string>
 
 namespace weightfs::store {
 
@@ -37,8 +37,7 @@ StoreLock::StoreLock(const std::filesystem::path& path)
   }
   // On a full disk the note stays empty; the lock holds all the same.
   const std::string note = fmt::format("{}\n", ::getpid());
-  if (::ftruncate(fd_.value(), 0) != 0 ||
-      ::pwrite(fd_.value(), note.data(), note.size(), 0) < 0) {
+  if (::ftruncate(fd_.value(), 0) != 0 || ::pwrite(fd_.value(), note.data(), note.size(), 0) < 0) {
     return;
   }
 }

@@ -8,8 +8,8 @@
 
 namespace weightfs::store {
 
-/// The right to use a store: flock(2) on its `lock`, for as long as this lives. The kernel gives it back
-/// when the process dies, however it dies. The file says who has it, for messages only.
+/// The right to use a store: flock(2) on its `lock`, for as long as this lives. The kernel gives it
+/// back when the process dies, however it dies. The file says who has it, for messages only.
 class StoreLock {
  public:
   /// Error(kBusy) if somebody else, this process included, has it.

@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <cerrno>
 #include <system_error>
 #include <vector>
 
@@ -23,14 +23,15 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kRowsPerTransaction = 4096;
 
-/// Tells a store directory from a copy of it, in which every inode differs from the index: the copy of
-/// a folder has another inode number or, where chance has it, another time of birth.
+/// Tells a store directory from a copy of it, in which every inode differs from the index: the copy
+/// of a folder has another inode number or, where chance has it, another time of birth.
 std::string root_of(const Layout& layout) {
-  struct statx status {};
+  struct statx status{};
   if (::statx(AT_FDCWD, layout.blobs().c_str(), 0, STATX_INO | STATX_BTIME, &status) != 0) {
     throw_errno(errno, "stat " + layout.blobs().string());
   }
-  return fmt::format("{}:{}.{:09}", status.stx_ino, status.stx_btime.tv_sec, status.stx_btime.tv_nsec);
+  return fmt::format("{}:{}.{:09}", status.stx_ino, status.stx_btime.tv_sec,
+                     status.stx_btime.tv_nsec);
 }
 
 /// The size that `.parts` says the blob has, if it is there and whole.
@@ -86,8 +87,12 @@ void Store::State::rebuild_index() {
 
 void Store::State::settle(const IndexRow& unpublished) {
   switch (open_row(unpublished).presence) {
-    case Presence::kIntact: index_->end_publish(unpublished.digest); break;
-    case Presence::kMissing: index_->remove(unpublished.digest); break;
+    case Presence::kIntact:
+      index_->end_publish(unpublished.digest);
+      break;
+    case Presence::kMissing:
+      index_->remove(unpublished.digest);
+      break;
     case Presence::kDiffers:
       take_to_quarantine(unpublished.digest, "another file than the one that was being published");
       break;
@@ -112,7 +117,7 @@ void Store::State::find_partials() {
     }
     const auto summary =
         BlockMap::peek({.path = path / "map", .key = *key, .size = 0, .boot_id = boot_id_});
-    struct stat data {};
+    struct stat data{};
     if (summary && ::stat((path / "data").c_str(), &data) == 0 &&
         static_cast<std::uint64_t>(data.st_size) == summary->size) {
       partials_.add(*key, summary->size);

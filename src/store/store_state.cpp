@@ -22,7 +22,8 @@ void check_filesystem(const StoreOptions& options, const Log& log) {
   const fs::path& directory = options.directory;
   const Filesystem filesystem = filesystem_of(directory);
   switch (filesystem.kind) {
-    case FilesystemKind::kLocal: break;
+    case FilesystemKind::kLocal:
+      break;
     case FilesystemKind::kNetwork:
       if (options.allow_network_store) {
         log.warning("the store {} is on {}: reads of cached files go over it", directory.string(),
@@ -44,8 +45,8 @@ void check_filesystem(const StoreOptions& options, const Log& log) {
   }
 }
 
-/// Nothing is written before the checks have passed; what may have changed since is checked again under
-/// the lock.
+/// Nothing is written before the checks have passed; what may have changed since is checked again
+/// under the lock.
 StoreLock take_directory(const Layout& layout, const StoreOptions& options, const Log& log) {
   layout.create_directory();
   check_filesystem(options, log);
@@ -150,7 +151,8 @@ Store::State::Lookup Store::State::heal(const Digest& digest) {
   if (!known) return {};
   Lookup lookup = open_row(*known);
   switch (lookup.presence) {
-    case Presence::kIntact: break;
+    case Presence::kIntact:
+      break;
     case Presence::kMissing:
       log_.warning("the file of blob {} is gone; it will be fetched again", digest.hex());
       forget(digest);
@@ -221,7 +223,8 @@ Blob Store::State::publish(const Digest& digest, const Staged& staged) {
   }
   Lookup published = open_row(row);
   if (!published.blob) {
-    throw Error(Errc::kIo, fmt::format("the blob {} was changed while it was published", digest.hex()));
+    throw Error(Errc::kIo,
+                fmt::format("the blob {} was changed while it was published", digest.hex()));
   }
   return *std::move(published.blob);
 }

@@ -23,11 +23,11 @@
 
 namespace weightfs::store {
 
-/// What a Store consists of, and the operations that need several of its pieces at once. Constructing it
-/// is opening the store.
+/// What a Store consists of, and the operations that need several of its pieces at once.
+/// Constructing it is opening the store.
 ///
-/// Lock order: a turn of `names_`, then the locks within the pieces, none of which calls another piece.
-/// File before row when something goes, row before file when something comes (see Index).
+/// Lock order: a turn of `names_`, then the locks within the pieces, none of which calls another
+/// piece. File before row when something goes, row before file when something comes (see Index).
 class Store::State {
  public:
   State(const StoreOptions& options, const Clock& clock, Log log);

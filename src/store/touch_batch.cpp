@@ -12,7 +12,8 @@ constexpr std::chrono::seconds kMaxAge{60};
 }  // namespace
 
 TouchBatch::TouchBatch(const Clock& clock)
-    : clock_(clock), pending_(Pending{.uses = {}, .since = clock.now()}) {}
+    : clock_(clock), pending_(Pending{.uses = {}, .since = clock.now()}) {
+}
 
 TouchBatch::Uses TouchBatch::drain(Pending& pending, Clock::TimePoint now) {
   Uses uses(pending.uses.begin(), pending.uses.end());

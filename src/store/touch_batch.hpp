@@ -13,15 +13,16 @@
 
 namespace weightfs::store {
 
-/// Uses of blobs that wait to be written to the index. Bounded. Thread-safe. `clock` must outlive it.
+/// Uses of blobs that wait to be written to the index. Bounded. Thread-safe. `clock` must outlive
+/// it.
 class TouchBatch {
  public:
   using Uses = std::vector<std::pair<Digest, std::int64_t>>;
 
   explicit TouchBatch(const Clock& clock);
 
-  /// Notes a use at this time (seconds since 1970). Returns the whole batch when it is full or old: the
-  /// caller writes it. Else nothing.
+  /// Notes a use at this time (seconds since 1970). Returns the whole batch when it is full or old:
+  /// the caller writes it. Else nothing.
   [[nodiscard]] Uses add(const Digest& digest, std::int64_t seconds);
   [[nodiscard]] Uses take();
 

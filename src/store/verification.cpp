@@ -9,11 +9,11 @@
 
 #include <fmt/format.h>
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
-#include <fcntl.h>
 #include <optional>
-#include <unistd.h>
 #include <utility>
 
 namespace weightfs::store {
@@ -37,8 +37,8 @@ class DirectReader {
     direct_ = Fd(::open(self.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
   }
 
-  /// Up to one chunk from `offset`, a multiple of the chunk; less only at the end of the file. The bytes
-  /// stand until the next call. Throws Error(kIo).
+  /// Up to one chunk from `offset`, a multiple of the chunk; less only at the end of the file. The
+  /// bytes stand until the next call. Throws Error(kIo).
   std::span<const std::byte> read(std::uint64_t offset) {
     const std::span<std::byte> buffer = std::as_writable_bytes(std::span(pages_));
     if (direct_) {
@@ -46,7 +46,8 @@ class DirectReader {
       do {
         got = ::pread(direct_.value(), buffer.data(), buffer.size(), static_cast<off_t>(offset));
       } while (got < 0 && errno == EINTR);
-      const bool whole = got >= 0 && (static_cast<std::size_t>(got) == kChunk || at_end(offset, got));
+      const bool whole =
+          got >= 0 && (static_cast<std::size_t>(got) == kChunk || at_end(offset, got));
       if (whole) return buffer.first(static_cast<std::size_t>(got));
       if (got < 0 && errno != EINVAL) throw_errno(errno, "read a blob");
       direct_.reset();  // the filesystem wants another alignment than any we know
@@ -71,7 +72,9 @@ ByteRange part_range(std::uint64_t part, std::uint64_t size) noexcept {
 
 }  // namespace
 
-std::size_t part_count(std::uint64_t size) noexcept { return midstate_count(size) + 1; }
+std::size_t part_count(std::uint64_t size) noexcept {
+  return midstate_count(size) + 1;
+}
 
 bool check_part(const Blob& blob, std::size_t index, std::span<const Midstate> midstates) {
   if (index >= part_count(blob.size) || midstates.size() != midstate_count(blob.size)) {
@@ -108,8 +111,8 @@ Rehash rehash(const Blob& blob, std::span<const Midstate> expected,
       return result;
     }
     if (chunk.empty() || chunk.size() > blob.size - offset) {
-      result.fault = fmt::format("the file is {} than {} bytes", chunk.empty() ? "shorter" : "longer",
-                                 blob.size);
+      result.fault = fmt::format("the file is {} than {} bytes",
+                                 chunk.empty() ? "shorter" : "longer", blob.size);
       return result;
     }
     hasher.update(chunk);

@@ -26,6 +26,7 @@ std::vector<std::pair<std::string, std::string>> Filesystem::all_attributes(Node
   add("source", snapshot.source());
   add("revision", snapshot.revision());
   if (snapshot.id()) add("snapshot", snapshot.id()->hex());
+  add("pinned", catalog_.pinned(snapshot.key()) ? "1" : "0");
   if (const snapshot::File* file = place.file()) {
     const fetch::Target wanted = target(place);
     const Residence here = residence(wanted);
@@ -33,8 +34,6 @@ std::vector<std::pair<std::string, std::string>> Filesystem::all_attributes(Node
     add("resident", std::to_string(here.bytes));
     add("state", here.complete ? "complete" : here.bytes > 0 ? "filling" : "absent");
     if (const auto error = last_errors_.find(wanted.key())) add("error", *error);
-  } else if (const auto model = catalog_.find(place.tree.path)) {
-    add("pinned", model->pinned ? "1" : "0");
   }
   return all;
 }

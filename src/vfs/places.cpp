@@ -107,7 +107,6 @@ std::vector<std::string> Places::names(const Place& directory) const {
   std::vector<std::string> names;
   switch (directory.tree.kind) {
     case Kind::kNamespace:
-      if (directory.tree.path.empty()) names.emplace_back(kSnapshotsName);
       for (const catalog::Child& child : catalog_.children(directory.tree.path)) {
         names.push_back(child.component);
       }

@@ -46,7 +46,8 @@ class Places {
   [[nodiscard]] Place at(NodeId node);
   /// nullopt: no such entry.
   [[nodiscard]] std::optional<Place> child(const Place& directory, const std::string& name);
-  /// The names in a directory, sorted. Revisions by '@' can be looked up but are not listed.
+  /// The names in a directory, sorted. Revisions by '@' and `.snapshots` itself can be looked up
+  /// but are not listed: whoever walks the mount meets each model once.
   [[nodiscard]] std::vector<std::string> names(const Place& directory) const;
   /// Walks a path from the root of the mount, "" being the root.
   [[nodiscard]] std::optional<Place> walk(std::string_view path);

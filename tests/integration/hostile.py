@@ -34,6 +34,7 @@ class Request:
     began: float = 0.0
     status: int | None = None
     sent: int = 0
+    over: bool = False
 
 
 @dataclasses.dataclass
@@ -243,7 +244,11 @@ class HostileOrigin:
                 self.peak[key] = max(self.peak.get(key, 0), self._running[key])
 
     def end(self, request):
+        """Once or more often."""
         with self._lock:
+            if request.over:
+                return
+            request.over = True
             for key in (request.path, None):
                 self._running[key] -= 1
 
@@ -310,6 +315,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         step = max(1, min(64 << 10, reply.rate // 20)) if reply.rate else 1 << 20
         began = time.monotonic()
         for offset in range(0, len(view), step):
+            if offset + step >= len(view) and reply.cut is None:
+                self.origin.end(request)  # before its last bytes leave: the client may ask again at once
             self.wfile.write(view[offset:offset + step])
             request.sent += len(view[offset:offset + step])
             if reply.rate and self.origin.stopped.wait(

@@ -161,10 +161,17 @@ def manifest(files):
     return json.dumps({"files": entries})
 
 
+def checksum_line(digest, name):
+    """As sha256sum prints it: a name with a backslash or a line feed is escaped, and so marked."""
+    escaped = name.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    mark = "\\" if escaped != name else ""
+    return f"{mark}{digest}  {escaped}\n"
+
+
 def write_checksums(model):
     """Replaces weightfs.json by what sha256sum would print."""
     (model.folder / "weightfs.json").unlink(missing_ok=True)
-    text = "".join(f"{file.sha256}  {name}\n" for name, file in model.files.items())
+    text = "".join(checksum_line(file.sha256, name) for name, file in model.files.items())
     (model.folder / "SHA256SUMS").write_text(text)
 
 

@@ -40,9 +40,21 @@ def read_fully(file, length):
 def read_at(path, offset, length, flags=0):
     descriptor = os.open(path, os.O_RDONLY | flags)
     try:
-        return os.pread(descriptor, length, offset)
+        return pread_all(descriptor, offset, length)
     finally:
         os.close(descriptor)
+
+
+def pread_all(descriptor, offset, length):
+    """All of it, or to the end of the file: a read that meets an error behind its first bytes returns
+    those, and the error comes with the next."""
+    data = b""
+    while len(data) < length:
+        part = os.pread(descriptor, length - len(data), offset + len(data))
+        if not part:
+            break
+        data += part
+    return data
 
 
 def read_direct(path, offset, length):

@@ -176,7 +176,7 @@ def test_leftovers_of_an_interrupted_write_are_cleaned_up(weightfs, nginx, small
     mounted.stop()
     owner = mounted.store.stat()
     digest = small.files[small.shards[0]].sha256
-    leftover = mounted.blob(digest).with_name(digest + ".tmp")
+    leftover = mounted.store / "partial" / (digest + ".tmp")
     leftover.write_bytes(b"half")
     os.chown(leftover, owner.st_uid, owner.st_gid)
     mounted.start()

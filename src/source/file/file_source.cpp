@@ -50,7 +50,8 @@ snapshot::Snapshot FileSource::resolve(std::stop_token stop) {
   if (S_ISDIR(status.st_mode)) {
     files = list_tree(fd, root_, stop);
   } else if (S_ISREG(status.st_mode)) {
-    files.push_back(describe_file(root_.substr(root_.rfind('/') + 1), status));
+    files.push_back(
+        describe_file(root_.substr(root_.rfind('/') + 1), status, inode_number_at(root_)));
   } else {
     throw Error(Errc::kInvalid,
                 snapshot::printable(root_) + " is neither a directory nor a regular file");
@@ -60,7 +61,7 @@ snapshot::Snapshot FileSource::resolve(std::stop_token stop) {
 
 std::string FileSource::path_of(const snapshot::File& file) const {
   // The root is a directory, or the file itself, whose name the snapshot then has.
-  struct stat status {};
+  struct stat status{};
   const bool is_file = ::stat(root_.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
                        root_.ends_with("/" + file.path);
   return is_file ? root_ : (root_ == "/" ? "" : root_) + "/" + file.path;
@@ -70,13 +71,13 @@ FileSource::Opened FileSource::open(const snapshot::File& file) const {
   const std::string path = path_of(file);
   Fd fd = open_for_reading(path, 0);
   const struct stat status = status_of(fd, snapshot::printable(path));
-  std::string version = version_of(status);
+  std::string version = version_of(status, InodeNumber::kStable);
   if (!S_ISREG(status.st_mode)) throw Error(Errc::kChanged, "it is no regular file any more");
   if (static_cast<std::uint64_t>(status.st_size) != file.size) {
     throw Error(Errc::kChanged, "it has " + std::to_string(status.st_size) + " bytes now and had " +
                                     std::to_string(file.size));
   }
-  if (!file.validator.empty() && file.validator != version) {
+  if (!file.validator.empty() && !is_version(file.validator, status)) {
     throw Error(Errc::kChanged, "it is " + version + " now and was " + file.validator);
   }
   return {std::move(fd), std::move(version)};
@@ -121,7 +122,7 @@ void FileSource::read_from(Opened opened, GuardedSink& sink, const std::stop_tok
   reader->read(
       file, sink.rest(),
       [&](std::uint64_t offset, std::span<const std::byte> data) {
-        const std::string now = version_of(status_of(file.fd(), root_));
+        const std::string now = version_of(status_of(file.fd(), root_), InodeNumber::kStable);
         if (now != opened.version) {
           throw Error(Errc::kChanged, "it was written to under way: " + now);
         }

@@ -7,10 +7,10 @@
 #include "snapshot/byte_text.hpp"
 #include "snapshot/manifest.hpp"
 #include "source/error_context.hpp"
-#include "source/file/file_version.hpp"
 #include "source/file/tree_walk.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace weightfs::source {
@@ -38,14 +38,33 @@ void apply_manifest(std::vector<snapshot::File> manifest, std::vector<snapshot::
   }
 }
 
+/// Asks each filesystem once: links may lead to others than the root's.
+class InodeNumbers {
+ public:
+  explicit InodeNumbers(const std::string& root) : root_(root) {}
+
+  InodeNumber at(const FoundFile& file) {
+    const auto known = by_device_.find(file.status.st_dev);
+    if (known != by_device_.end()) return known->second;
+    const InodeNumber answer = inode_number_at(root_ + "/" + file.path);
+    by_device_.emplace(file.status.st_dev, answer);
+    return answer;
+  }
+
+ private:
+  const std::string& root_;
+  std::map<dev_t, InodeNumber> by_device_;
+};
+
 }  // namespace
 
-snapshot::File describe_file(std::string path, const struct stat& status) {
+snapshot::File describe_file(std::string path, const struct stat& status,
+                             InodeNumber inode_number) {
   return {.path = std::move(path),
           .size = static_cast<std::uint64_t>(status.st_size),
           .executable = (status.st_mode & S_IXUSR) != 0,
           .mtime = status.st_mtim.tv_sec,
-          .validator = version_of(status)};
+          .validator = version_of(status, inode_number)};
 }
 
 std::vector<snapshot::File> list_tree(const Fd& root, const std::string& name,
@@ -53,12 +72,14 @@ std::vector<snapshot::File> list_tree(const Fd& root, const std::string& name,
   std::vector<FoundFile> found = walk_tree(root, name, stop);
   std::vector<snapshot::File> files;
   files.reserve(found.size());
+  InodeNumbers inode_numbers(name);
   bool has_manifest = false;
   for (FoundFile& file : found) {
     if (file.path == snapshot::kManifestName) {
       has_manifest = true;
     } else {
-      files.push_back(describe_file(std::move(file.path), file.status));
+      const InodeNumber inode_number = inode_numbers.at(file);
+      files.push_back(describe_file(std::move(file.path), file.status, inode_number));
     }
   }
   if (!has_manifest) return files;

@@ -33,7 +33,7 @@ class Walk {
   std::vector<FoundFile> run(const Fd& root) {
     Fd copy(::openat(root.value(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!copy) throw_file_error(errno, name_);
-    struct stat status {};
+    struct stat status{};
     if (::fstat(copy.value(), &status) != 0) throw_file_error(errno, name_);
     enter(std::move(copy), status, "");
     return std::move(files_);
@@ -68,7 +68,7 @@ class Walk {
     if (type != DT_REG && type != DT_DIR && type != DT_LNK && type != DT_UNKNOWN) return;
     if (stop_.stop_requested())
       throw Error(Errc::kCancelled, "listing " + name_ + " was cancelled");
-    struct stat status {};
+    struct stat status{};
     if (::fstatat(directory, name, &status, 0) != 0) {
       return take_unreadable(directory, name, prefix, errno);
     }
@@ -84,7 +84,7 @@ class Walk {
   }
 
   void take_unreadable(int directory, const char* name, const std::string& prefix, int error) {
-    struct stat link {};
+    struct stat link{};
     const bool exists = ::fstatat(directory, name, &link, AT_SYMLINK_NOFOLLOW) == 0;
     if (error == ENOENT && !exists) return;
     if (exists && S_ISLNK(link.st_mode) && (error == ENOENT || error == ELOOP)) {

@@ -36,13 +36,13 @@ HttpSource::HttpSource(const snapshot::Reference& reference, net::HttpClient& ht
 }
 
 snapshot::Snapshot HttpSource::resolve(std::stop_token stop) {
-  std::vector<snapshot::File> files;
-  if (is_directory()) {
-    files = list_directory(http_, url_, stop);
-  } else {
-    files.push_back(describe_file(stop));
+  if (!is_directory()) return {reference_, "", {describe_file(stop)}};
+  Listing listing = list_directory(http_, url_, stop);
+  try {
+    return {reference_, "", std::move(listing.files)};
+  } catch (...) {
+    rethrow_with(listing.document);
   }
-  return {reference_, "", std::move(files)};
 }
 
 snapshot::File HttpSource::describe_file(const std::stop_token& stop) const {

@@ -114,24 +114,24 @@ std::string file_name_of(const net::Url& url) {
   return *name;
 }
 
-std::vector<snapshot::File> list_directory(net::HttpClient& http, const net::Url& directory,
-                                           const std::stop_token& stop) {
+Listing list_directory(net::HttpClient& http, const net::Url& directory,
+                       const std::stop_token& stop) {
   bool forbidden = false;
   if (const auto manifest =
           fetch_document(http, url_of(directory, snapshot::kManifestName), stop, forbidden)) {
-    return snapshot::parse_manifest(*manifest);
+    return {std::string(snapshot::kManifestName), snapshot::parse_manifest(*manifest)};
   }
   if (const auto checksums =
           fetch_document(http, url_of(directory, snapshot::kChecksumsName), stop, forbidden)) {
     std::vector<snapshot::File> files = snapshot::parse_checksums(*checksums);
     SizeQuestions(http, directory, files, stop).ask_all();
-    return files;
+    return {std::string(snapshot::kChecksumsName), std::move(files)};
   }
   const std::string where = directory.display() + " has neither " +
                             std::string(snapshot::kManifestName) + " nor " +
                             std::string(snapshot::kChecksumsName);
   if (forbidden) throw Error(Errc::kPermission, where + " that may be read (answered 403)");
-  throw Error(Errc::kNotFound, where + " (weightfs manifest DIR writes the first)");
+  throw Error(Errc::kNotFound, where + " (answered 404; weightfs manifest DIR writes the first)");
 }
 
 }  // namespace weightfs::source

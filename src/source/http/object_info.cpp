@@ -76,8 +76,7 @@ ObjectInfo ask_about(net::HttpClient& http, const std::string& url, const std::s
     throw HeadIsEnough();
   };
   try {
-    http.perform(
-        {.url = url, .range = {{0, 0}}}, on_head, [](auto) {}, stop);
+    http.perform({.url = url, .range = {{0, 0}}}, on_head, [](auto) {}, stop);
   } catch (const HeadIsEnough&) {
   }
   return info.value();

@@ -35,7 +35,7 @@ TEST_CASE("a listening socket has its mode, missing parents are made, and its fi
   const auto path = directory.path() / "a" / "b" / "control.sock";
   {
     const ListenSocket socket(path, 0660);
-    struct stat found {};
+    struct stat found{};
     REQUIRE(::lstat(path.c_str(), &found) == 0);
     CHECK(S_ISSOCK(found.st_mode));
     CHECK((found.st_mode & 0777) == 0660);

@@ -75,7 +75,9 @@ TEST_CASE("garbage on the socket harms nobody") {
     }
     CHECK(status >= 400);
   }
-  { const Fd silent = connect_unix(bench.socket); }
+  {
+    const Fd silent = connect_unix(bench.socket);
+  }
   CHECK(raw_request(bench.socket, "GET", "/v1/status").status == 200);
 }
 

@@ -15,12 +15,12 @@
 
 namespace weightfs::fetch {
 
-/// A source whose bytes follow from path and position, that keeps a log of what was asked, and that a
-/// test can hold up or make fail at any byte. Thread-safe.
+/// A source whose bytes follow from path and position, that keeps a log of what was asked, and that
+/// a test can hold up or make fail at any byte. Thread-safe.
 class FakeSource final : public source::Source {
  public:
-  /// Called before each chunk of at most 16 KiB, with its range, on the reading thread, without a lock.
-  /// Blocks or throws at will.
+  /// Called before each chunk of at most 16 KiB, with its range, on the reading thread, without a
+  /// lock. Blocks or throws at will.
   using OnChunk = std::function<void(const snapshot::File&, ByteRange chunk, std::stop_token)>;
 
   struct Request {

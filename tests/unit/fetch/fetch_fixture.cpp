@@ -64,7 +64,8 @@ PendingRead::PendingRead(const FillPtr& fill, std::uint64_t offset, std::uint64_
         promise->set_value({.bytes = std::string(reinterpret_cast<const char*>(result.data.data()),
                                                  result.data.size()),
                             .error = result.error});
-      })) {}
+      })) {
+}
 
 bool PendingRead::done() const {
   return outcome_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;

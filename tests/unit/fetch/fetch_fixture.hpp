@@ -88,7 +88,8 @@ class PendingRead {
   ReadId id_;
 };
 
-/// A store in a directory of its own, a source, and a fetcher between them that can be started anew.
+/// A store in a directory of its own, a source, and a fetcher between them that can be started
+/// anew.
 class FetchFixture {
  public:
   explicit FetchFixture(const std::filesystem::path& at = {});

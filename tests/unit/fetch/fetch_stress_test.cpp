@@ -20,8 +20,8 @@ struct Outcome {
   std::atomic<unsigned> failed = 0;
 };
 
-/// Readers that open, read at random places, give up now and then, and leave, until each has read its
-/// share.
+/// Readers that open, read at random places, give up now and then, and leave, until each has read
+/// its share.
 void run_readers(FetchFixture& fixture, const std::vector<Target>& targets, Outcome& outcome) {
   std::vector<std::jthread> threads;
   for (unsigned t = 0; t < kThreads; ++t) {

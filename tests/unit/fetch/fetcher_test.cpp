@@ -41,7 +41,8 @@ TEST_CASE_METHOD(FetchFixture, "a read ends with the file") {
   CHECK(PendingRead(fill, ~0ULL, ~0ULL).wait().empty());
 }
 
-TEST_CASE_METHOD(FetchFixture, "bytes that are there are answered at once, on the reader's thread") {
+TEST_CASE_METHOD(FetchFixture,
+                 "bytes that are there are answered at once, on the reader's thread") {
   start();
   const FillPtr fill = this->fill("a", kMiB);
   CHECK(reads_right(fill, {0, 64 * kKiB}));
@@ -101,7 +102,8 @@ TEST_CASE_METHOD(FetchFixture, "a parked read is answered as soon as its own byt
   CHECK(later.wait() == FakeSource::content("a", {256 * kKiB, 256 * kKiB + 10}));
 }
 
-TEST_CASE_METHOD(FetchFixture, "a demand goes before what is read ahead, and before the background") {
+TEST_CASE_METHOD(FetchFixture,
+                 "a demand goes before what is read ahead, and before the background") {
   options.connections = 1;
   options.part_size = kMiB;
   source->on_chunk([&](const auto&, ByteRange, std::stop_token stop) { gate.wait(stop); });
@@ -174,7 +176,8 @@ TEST_CASE_METHOD(FetchFixture, "a whole file is fetched once, verified, publishe
   CHECK(source->not_once(wanted.file()).empty());
 }
 
-TEST_CASE_METHOD(FetchFixture, "a file whose digest is not known is published under the one it has") {
+TEST_CASE_METHOD(FetchFixture,
+                 "a file whose digest is not known is published under the one it has") {
   start();
   snapshot::File file = FakeSource::file("a", 3 * kMiB);
   const Digest digest = *std::exchange(file.sha256, std::nullopt);
@@ -194,7 +197,8 @@ TEST_CASE_METHOD(FetchFixture, "an empty file completes at once") {
   CHECK(source->requests().empty());
 }
 
-TEST_CASE_METHOD(FetchFixture, "a reader who reads on gets the file ahead; a loader is reported once") {
+TEST_CASE_METHOD(FetchFixture,
+                 "a reader who reads on gets the file ahead; a loader is reported once") {
   options.file_ahead_after = 2 * kMiB;
   options.snapshot_ahead_after = 4 * kMiB;
   start();
@@ -257,7 +261,8 @@ TEST_CASE_METHOD(FetchFixture, "read-ahead ends with its last reader, and what c
   CHECK(source->requests().size() == 2);
 }
 
-TEST_CASE_METHOD(FetchFixture, "a fill goes on where the last process stopped; every byte comes once") {
+TEST_CASE_METHOD(FetchFixture,
+                 "a fill goes on where the last process stopped; every byte comes once") {
   options.part_size = kMiB;
   source->on_chunk([&](const auto&, ByteRange chunk, std::stop_token stop) {
     if (chunk.begin >= 5 * kMiB) gate.wait(stop);
@@ -284,7 +289,8 @@ TEST_CASE_METHOD(FetchFixture, "a fill goes on where the last process stopped; e
   CHECK(source->not_once(wanted.file()).empty());
 }
 
-TEST_CASE_METHOD(FetchFixture, "strict: no byte before the whole is verified, and a read wants it all") {
+TEST_CASE_METHOD(FetchFixture,
+                 "strict: no byte before the whole is verified, and a read wants it all") {
   options.verify = Verify::kStrict;
   options.part_size = kMiB;
   source->on_chunk([&](const auto&, ByteRange chunk, std::stop_token stop) {

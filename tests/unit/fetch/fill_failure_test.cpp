@@ -17,7 +17,9 @@ FakeSource::OnChunk fail_at(std::uint64_t offset, int count, std::function<void(
   };
 }
 
-void reset_connection() { throw TransientError(Errc::kUnavailable, "connection reset"); }
+void reset_connection() {
+  throw TransientError(Errc::kUnavailable, "connection reset");
+}
 
 TEST_CASE_METHOD(FetchFixture, "a connection that breaks is resumed from its last byte") {
   options.connections_per_blob = 1;
@@ -43,9 +45,8 @@ TEST_CASE_METHOD(FetchFixture, "one broken connection does not stop the others")
   PendingRead last(fill, 15 * kMiB, 100);
   CHECK(last.wait() == FakeSource::content("a", {15 * kMiB, 15 * kMiB + 100}));
   PendingRead first(fill, 0, 100);
-  REQUIRE(eventually([&] {
-    return fetcher().counters().retries == 1 && fill->progress().connections == 0;
-  }));
+  REQUIRE(eventually(
+      [&] { return fetcher().counters().retries == 1 && fill->progress().connections == 0; }));
   CHECK_FALSE(first.done());
   clock.advance(1h);
   CHECK(first.wait() == FakeSource::content("a", {0, 100}));
@@ -184,7 +185,8 @@ TEST_CASE_METHOD(FetchFixture, "a source's final word ends the fill at once, for
   }
 }
 
-TEST_CASE_METHOD(FetchFixture, "a wrong digest is quarantined, reported, and fetched again by the next") {
+TEST_CASE_METHOD(FetchFixture,
+                 "a wrong digest is quarantined, reported, and fetched again by the next") {
   start();
   snapshot::File file = FakeSource::file("a", 3 * kMiB);
   file.sha256 = Digest::of("something else");

@@ -18,8 +18,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Reads [0, size) front to back as the kernel does; says whether every byte was right, and what the
-/// fetcher held in memory at most.
+/// Reads [0, size) front to back as the kernel does; says whether every byte was right, and what
+/// the fetcher held in memory at most.
 std::pair<bool, std::uint64_t> read_through(FetchFixture& fixture, const FillPtr& fill,
                                             std::uint64_t size, std::uint64_t step) {
   bool right = true;
@@ -69,7 +69,8 @@ class SmallDisk {
   std::string path_;
 };
 
-TEST_CASE_METHOD(FetchFixture, "without the store, reads stream through memory that stays bounded") {
+TEST_CASE_METHOD(FetchFixture,
+                 "without the store, reads stream through memory that stays bounded") {
   options.keep = Keep::kMemoryOnly;
   options.stream_memory = 2 * kMiB;
   start();
@@ -171,7 +172,8 @@ TEST_CASE("a disk that is full from the start is not seen by readers") {
   CHECK(eventually([&] { return small->progress().state == FillState::kComplete; }));
 }
 
-TEST_CASE_METHOD(FetchFixture, "a disk that fails under way is not seen by readers, parked or to come") {
+TEST_CASE_METHOD(FetchFixture,
+                 "a disk that fails under way is not seen by readers, parked or to come") {
   start();
   const Target wanted = target("a", 12 * kMiB);
   const FillPtr fill = fetcher().fill(wanted);
@@ -197,7 +199,8 @@ TEST_CASE_METHOD(FetchFixture, "a disk that fails under way is not seen by reade
   CHECK(observer.failed().empty());
 }
 
-TEST_CASE_METHOD(FetchFixture, "a fill past the disk closes with its last reader, and the next one keeps") {
+TEST_CASE_METHOD(FetchFixture,
+                 "a fill past the disk closes with its last reader, and the next one keeps") {
   start();
   const Target wanted = target("a", 12 * kMiB);
   FillPtr fill = fetcher().fill(wanted);

@@ -36,8 +36,8 @@ TEST_CASE("the frontier's hash is the hash of the whole, in whatever steps it we
   const Fd fd = file_with(text);
   HashFrontier frontier(text.size());
   std::vector<std::byte> buffer(100'003);
-  for (const std::uint64_t end : {std::uint64_t{1}, std::uint64_t{70'000}, kPart, kPart + 64,
-                                  std::uint64_t{text.size()}}) {
+  for (const std::uint64_t end :
+       {std::uint64_t{1}, std::uint64_t{70'000}, kPart, kPart + 64, std::uint64_t{text.size()}}) {
     frontier.advance(fd, end, buffer);
     CHECK(frontier.position() == end);
   }

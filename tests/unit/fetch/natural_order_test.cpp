@@ -12,8 +12,9 @@ namespace weightfs::fetch {
 namespace {
 
 TEST_CASE("numbers in names count as numbers") {
-  std::vector<std::string> names{"model-10.gguf", "model-9.gguf", "b", "model-00002-of-00004",
-                                 "model-00001-of-00004", "a10", "a9b", "a9", ""};
+  std::vector<std::string> names{
+      "model-10.gguf", "model-9.gguf", "b", "model-00002-of-00004", "model-00001-of-00004", "a10",
+      "a9b",           "a9",           ""};
   std::sort(names.begin(), names.end(), natural_less);
   CHECK(names == std::vector<std::string>{"", "a9", "a9b", "a10", "b", "model-00001-of-00004",
                                           "model-00002-of-00004", "model-9.gguf", "model-10.gguf"});

@@ -24,7 +24,9 @@ ParkedRead read(ReadId id, ByteRange range) {
   return made;
 }
 
-BlockBytes nothing(std::uint64_t) { return nullptr; }
+BlockBytes nothing(std::uint64_t) {
+  return nullptr;
+}
 
 TEST_CASE("a read is taken out once, and the others stay in order") {
   ParkedReads parked;
@@ -38,7 +40,8 @@ TEST_CASE("a read is taken out once, and the others stay in order") {
   CHECK(parked.empty());
 }
 
-TEST_CASE("a read in memory is complete when it holds its last block, in whatever order they come") {
+TEST_CASE(
+    "a read in memory is complete when it holds its last block, in whatever order they come") {
   ParkedReads parked;
   parked.add(read(1, {10, 2 * kBlock + 5}));
   CHECK(parked.admit(1 << 20, nothing).empty());

@@ -125,7 +125,8 @@ TEST_CASE("over random demands and failures every byte is planned exactly once")
   const auto pick = [&](std::uint64_t below) { return random() % below; };
   for (int round = 0; round < 60; ++round) {
     const std::uint64_t size = 1 + pick(40 * kMiB);
-    Planner plan({.size = size, .part_size = kBlock * (1 + pick(64)),
+    Planner plan({.size = size,
+                  .part_size = kBlock * (1 + pick(64)),
                   .connections = static_cast<unsigned>(1 + pick(8))},
                  {});
     std::vector<int> arrivals(size / 4096 + 1, 0);  // sampled: first byte of each page

@@ -22,8 +22,9 @@ snapshot::File file(const std::string& path, std::uint64_t size) {
 
 ReadPattern pattern(const std::string& path, std::uint64_t size) {
   const FetcherOptions defaults;
-  return {file(path, size), {.file_ahead_after = defaults.file_ahead_after,
-                             .snapshot_ahead_after = defaults.snapshot_ahead_after}};
+  return {file(path, size),
+          {.file_ahead_after = defaults.file_ahead_after,
+           .snapshot_ahead_after = defaults.snapshot_ahead_after}};
 }
 
 void read_all(ReadPattern& pattern, ByteRange range, std::uint64_t step) {
@@ -34,8 +35,12 @@ void read_all(ReadPattern& pattern, ByteRange range, std::uint64_t step) {
 
 TEST_CASE("reading a header, however often and through whatever read-ahead, wants nothing more") {
   ReadPattern shard = pattern("model-00001-of-00004.safetensors", 5 * kGiB);
-  SECTION("a few KiB by read") { read_all(shard, {0, 100 * kKiB}, 4 * kKiB); }
-  SECTION("one page fault is 4 MiB of READs") { read_all(shard, {0, 4 * kMiB}, kMiB); }
+  SECTION("a few KiB by read") {
+    read_all(shard, {0, 100 * kKiB}, 4 * kKiB);
+  }
+  SECTION("one page fault is 4 MiB of READs") {
+    read_all(shard, {0, 4 * kMiB}, kMiB);
+  }
   SECTION("a header that reaches into the next window is 8 MiB") {
     read_all(shard, {0, 8 * kMiB}, kMiB);
   }

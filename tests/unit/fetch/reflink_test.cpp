@@ -29,7 +29,8 @@ bool can_reflink(const FetchFixture& fixture) {
   return ::ioctl(to.value(), FICLONE, from.value()) == 0;
 }
 
-TEST_CASE_METHOD(FetchFixture, "a file on the store's filesystem comes by reflink, and is verified") {
+TEST_CASE_METHOD(FetchFixture,
+                 "a file on the store's filesystem comes by reflink, and is verified") {
   if (!can_reflink(*this)) SKIP("no reflink on the filesystem of " << directory);
   source->local = [this](const snapshot::File& file) -> std::optional<Fd> {
     return original(*this, file.path, file.size);

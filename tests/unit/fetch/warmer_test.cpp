@@ -65,8 +65,9 @@ TEST_CASE_METHOD(FetchFixture, "only a few large files are filled side by side")
   source->on_chunk([this](const auto&, ByteRange, std::stop_token stop) { gate.wait(stop); });
   start();
   Warmer warmer(fetcher(), *store, 2, Log::silent());
-  const auto snapshot = snapshot_of(
-      {FakeSource::file("a", 9 * kMiB), FakeSource::file("b", 9 * kMiB), FakeSource::file("c", 9 * kMiB)});
+  const auto snapshot =
+      snapshot_of({FakeSource::file("a", 9 * kMiB), FakeSource::file("b", 9 * kMiB),
+                   FakeSource::file("c", 9 * kMiB)});
   warmer.start(snapshot, source, Want::kBackground);
   REQUIRE(eventually([&] { return gate.arrived() == 4; }));
   CHECK(fetcher().fills().size() == 2);
@@ -115,7 +116,8 @@ TEST_CASE_METHOD(FetchFixture, "a source out of reach ends the warm at its first
   source->on_chunk([this](const auto&, ByteRange, std::stop_token stop) { gate.wait(stop); });
   start();
   Warmer warmer(fetcher(), *store, 1, Log::silent());
-  const auto snapshot = snapshot_of({FakeSource::file("a", 9 * kMiB), FakeSource::file("b", 9 * kMiB)});
+  const auto snapshot =
+      snapshot_of({FakeSource::file("a", 9 * kMiB), FakeSource::file("b", 9 * kMiB)});
   warmer.start(snapshot, source, Want::kBackground);
   REQUIRE(eventually([&] { return gate.arrived() > 0; }));
   clock.advance(options.deadline);

@@ -37,6 +37,9 @@ Reply FakeKernel::init() {
   in.max_readahead = 128 << 10;
   in.flags = FUSE_ASYNC_READ | FUSE_BIG_WRITES | FUSE_DO_READDIRPLUS | FUSE_READDIRPLUS_AUTO |
              FUSE_PARALLEL_DIROPS | FUSE_MAX_PAGES | FUSE_EXPLICIT_INVAL_DATA;
+  // The second word of flags; passthrough is bit 37, newer than some headers.
+  in.flags |= FUSE_INIT_EXT;
+  in.flags2 = 1U << (37 - 32);
   return call(FUSE_INIT, 0, in);
 }
 

@@ -196,8 +196,9 @@ TEST_CASE("requests that wait in the kernel while there is no daemon are answere
   REQUIRE(fixture.kernel.init().error == 0);
   const std::uint64_t node = fixture.node("org/name/config.json");
   fixture.daemon.reset();
-  const std::uint64_t waiting = fixture.kernel.send(
-      FUSE_GETATTR, node, std::as_bytes(std::span(std::array<fuse_getattr_in, 1>{})));
+  const fuse_getattr_in in = {};
+  const std::uint64_t waiting =
+      fixture.kernel.send(FUSE_GETATTR, node, std::as_bytes(std::span(&in, 1)));
   fixture.start();
   CHECK(fixture.kernel.wait(waiting).as<fuse_attr_out>().attr.size == 2);
   // The successor asked for what its predecessor had taken.
@@ -251,7 +252,7 @@ TEST_CASE("extended attributes answer length, value, and what does not exist", "
     std::vector<std::byte> body(sizeof in + name.size() + 1);
     std::memcpy(body.data(), &in, sizeof in);
     std::memcpy(body.data() + sizeof in, name.c_str(), name.size() + 1);
-    return fixture.kernel.call(FUSE_GETXATTR, node, body);
+    return fixture.kernel.call(FUSE_GETXATTR, node, std::span<const std::byte>(body));
   };
   CHECK(get(100, "user.weightfs.state").text() == "absent");
   CHECK(get(0, "user.weightfs.state").as<fuse_getxattr_out>().size == 6);

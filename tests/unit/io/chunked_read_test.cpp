@@ -152,8 +152,8 @@ TEST_CASE("a stop wakes a ring that waits for a read which does not end") {
   std::jthread stopper([&] { stop.request_stop(); });
   const auto start = std::chrono::steady_clock::now();
   CHECK_FALSE(ring->wait(stop.get_token()));
-  CHECK(ring->drain(1s));
-  CHECK(std::chrono::steady_clock::now() - start < 100ms);
+  CHECK(ring->drain(5s));
+  CHECK(std::chrono::steady_clock::now() - start < 5s);
 
   // The wake-up does not outlast the stop.
   ring->submit(in, 0, buffer, 8);

@@ -47,10 +47,10 @@ TEST_CASE("a daemon that says hello gets the session and serves the mount") {
   CHECK(SessionMemory(session.memory).init_state() == SessionMemory::InitState::kNone);
 
   const ToyDaemon daemon(session.fuse, {});
-  struct stat status {};
+  struct stat status{};
   REQUIRE(::stat(place.mountpoint().c_str(), &status) == 0);
   CHECK(S_ISDIR(status.st_mode));
-  struct statvfs space {};
+  struct statvfs space{};
   REQUIRE(::statvfs(place.mountpoint().c_str(), &space) == 0);
   CHECK(space.f_blocks == 123);
   CHECK((space.f_flag & (ST_RDONLY | ST_NOSUID | ST_NODEV)) == (ST_RDONLY | ST_NOSUID | ST_NODEV));
@@ -71,7 +71,7 @@ TEST_CASE("the read-ahead of the mount is raised without asking the filesystem")
   const ToyDaemon daemon(session.fuse, {});
   client.set_read_ahead(2048);
   CHECK(error_of([&] { client.set_read_ahead(1 << 30); }) == Errc::kInvalid);
-  struct stat status {};
+  struct stat status{};
   REQUIRE(::stat(place.mountpoint().c_str(), &status) == 0);
   const std::filesystem::path control =
       fmt::format("/sys/class/bdi/{}:{}/read_ahead_kb", major(status.st_dev), minor(status.st_dev));
@@ -84,7 +84,7 @@ TEST_CASE("what is asked before there is a daemon waits for it") {
   const Workplace place;
   RunningKeeper keeper(place.options());
   auto asked = std::async(std::launch::async, [&] {
-    struct stat status {};
+    struct stat status{};
     return ::stat(place.mountpoint().c_str(), &status);
   });
   KeeperClient client = KeeperClient::connect(place.socket());
@@ -125,7 +125,7 @@ TEST_CASE("mounts left by dead keepers are replaced, however many lie on each ot
     KeeperClient client = KeeperClient::connect(place.socket());
     const Session session = client.hello();
     const ToyDaemon daemon(session.fuse, {});
-    struct stat status {};
+    struct stat status{};
     CHECK(::stat(place.mountpoint().c_str(), &status) == 0);
   }
   CHECK(mounts_on(place.mountpoint()) == 0);
@@ -141,10 +141,10 @@ TEST_CASE("a dead mount is seen for what it is, though the kernel remembers its 
     REQUIRE(::mount("dead", place.mountpoint().c_str(), "fuse.weightfs", MS_RDONLY,
                     options.c_str()) == 0);
     const ToyDaemon daemon(fuse, {.attributes_valid = 3600});
-    struct stat status {};
+    struct stat status{};
     REQUIRE(::stat(place.mountpoint().c_str(), &status) == 0);
   }
-  struct stat status {};
+  struct stat status{};
   CHECK(::stat(place.mountpoint().c_str(), &status) == 0);  // a plain stat is fooled
   const RunningKeeper keeper(place.options());
   CHECK(mounts_on(place.mountpoint()) == 1);
@@ -219,14 +219,14 @@ TEST_CASE("a successor gets the same connection and the same memory") {
     const Session session = client.hello();
     const ToyDaemon daemon(session.fuse, {});
     SessionMemory(session.memory).append("remember");
-    struct stat status {};
+    struct stat status{};
     REQUIRE(::stat(place.mountpoint().c_str(), &status) == 0);
   }
   KeeperClient client = KeeperClient::connect(place.socket());
   const Session session = client.hello();
   const ToyDaemon daemon(session.fuse, {}, ToyDaemon::Session::kResumed);
   CHECK(SessionMemory(session.memory).records() == std::vector<std::string>{"remember"});
-  struct statvfs space {};
+  struct statvfs space{};
   CHECK(::statvfs(place.mountpoint().c_str(), &space) == 0);
 }
 
@@ -243,7 +243,7 @@ TEST_CASE("an unmount that the daemon asks for refuses a busy mount, unless it i
   client.unmount(KeeperClient::Detach::kLazy);
   CHECK(mounts_on(place.mountpoint()) == 0);
   // It is served until its last user has gone.
-  struct stat status {};
+  struct stat status{};
   CHECK(::fstat(user.value(), &status) == 0);
   CHECK(client.open_backings().empty());
   user.reset();
@@ -280,7 +280,7 @@ TEST_CASE("a keeper leaves alone what was mounted over it") {
   REQUIRE(::mount("over", place.mountpoint().c_str(), "tmpfs", 0, "size=64k") == 0);
   keeper.stop();
   CHECK(keeper.result() == 0);
-  struct statvfs space {};
+  struct statvfs space{};
   REQUIRE(::statvfs(place.mountpoint().c_str(), &space) == 0);
   CHECK(space.f_blocks == 16);
 }

@@ -121,7 +121,7 @@ TEST_CASE("a file on overlayfs says that its filesystem is the reason") {
   KeeperClient client = KeeperClient::connect(place.socket());
   const Session session = client.hello();
   const ToyDaemon daemon(session.fuse, {});
-  struct statfs filesystem {};
+  struct statfs filesystem{};
   REQUIRE(::statfs(place.mountpoint().parent_path().c_str(), &filesystem) == 0);
   if (filesystem.f_type != kOverlayMagic) {
     write_file_durably(place / "plain", "content");

@@ -28,7 +28,7 @@ std::vector<std::byte> bytes(std::string_view text) {
 }
 
 std::uint64_t memory_used(const Fd& memory) {
-  struct stat status {};
+  struct stat status{};
   REQUIRE(::fstat(memory.value(), &status) == 0);
   return static_cast<std::uint64_t>(status.st_blocks) * 512;
 }

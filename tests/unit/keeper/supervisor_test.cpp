@@ -170,7 +170,7 @@ TEST_CASE("a daemon that ignores SIGTERM is killed after the grace") {
   const Workplace place;
   const std::filesystem::path pid_file = place / "pid";
   KeeperOptions options = place.supervising(
-      shell("trap '' TERM; echo $$ > '" + pid_file.string() + "'; while :; do sleep 60; done"));
+      shell("trap '' TERM; echo $$ > '" + pid_file.string() + "'; exec sleep 60"));
   options.stop_grace = std::chrono::milliseconds(100);
   RunningKeeper keeper(std::move(options));
   const pid_t pid = next_pid(pid_file, 0);

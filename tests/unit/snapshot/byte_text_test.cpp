@@ -34,9 +34,13 @@ TEST_CASE("a printed name is one line of UTF-8") {
 }
 
 TEST_CASE("base64 has the vectors of RFC 4648 and takes nothing else") {
-  const std::pair<std::string_view, std::string_view> vectors[] = {
-      {"", ""},         {"f", "Zg=="},         {"fo", "Zm8="},          {"foo", "Zm9v"},
-      {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
+  const std::pair<std::string_view, std::string_view> vectors[] = {{"", ""},
+                                                                   {"f", "Zg=="},
+                                                                   {"fo", "Zm8="},
+                                                                   {"foo", "Zm9v"},
+                                                                   {"foob", "Zm9vYg=="},
+                                                                   {"fooba", "Zm9vYmE="},
+                                                                   {"foobar", "Zm9vYmFy"}};
   for (const auto& [bytes, text] : vectors) {
     CHECK(to_base64(bytes) == text);
     CHECK(from_base64(text) == std::string(bytes));
@@ -44,7 +48,8 @@ TEST_CASE("base64 has the vectors of RFC 4648 and takes nothing else") {
   std::string all;
   for (int i = 0; i < 256; ++i) all += static_cast<char>(i);
   CHECK(from_base64(to_base64(all)) == all);
-  for (const char* bad : {"Z", "Zg", "Zg=", "Zg===", "Zh==", "Zm9=", "Z===", "====", "Zm 9", "Zm-_", "=Zg="}) {
+  for (const char* bad :
+       {"Z", "Zg", "Zg=", "Zg===", "Zh==", "Zm9=", "Z===", "====", "Zm 9", "Zm-_", "=Zg="}) {
     CAPTURE(bad);
     CHECK_FALSE(from_base64(bad));
   }

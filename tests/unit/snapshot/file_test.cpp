@@ -18,8 +18,7 @@ namespace {
 
 void refuses(std::string_view path, const std::string& what) {
   CAPTURE(path, what);
-  CHECK_THROWS_MATCHES(snapshot::check_path(path), Error,
-                       MessageMatches(ContainsSubstring(what)));
+  CHECK_THROWS_MATCHES(snapshot::check_path(path), Error, MessageMatches(ContainsSubstring(what)));
 }
 
 std::string long_path(std::size_t size) {
@@ -31,8 +30,8 @@ std::string long_path(std::size_t size) {
 }  // namespace
 
 TEST_CASE("ordinary and odd but legal paths are accepted") {
-  for (const char* path : {"a", "config.json", "a/b/c", "...", "..a", "a..", ".hidden", "a b", "a\nb",
-                           "\xFF\xFE/\x80", "a\\b", "C:", "-"}) {
+  for (const char* path : {"a", "config.json", "a/b/c", "...", "..a", "a..", ".hidden", "a b",
+                           "a\nb", "\xFF\xFE/\x80", "a\\b", "C:", "-"}) {
     CAPTURE(path);
     CHECK_NOTHROW(snapshot::check_path(path));
   }

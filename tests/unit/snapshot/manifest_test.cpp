@@ -5,10 +5,10 @@
 #include "base/error.hpp"
 #include "snapshot/snapshot.hpp"
 
+#include <fmt/format.h>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <fmt/format.h>
 
 #include <chrono>
 #include <string>
@@ -22,7 +22,9 @@ namespace {
 
 const std::string kHex = Digest::of("abc").hex();
 
-std::string one_entry(const std::string& members) { return "{\"files\":[{" + members + "}]}"; }
+std::string one_entry(const std::string& members) {
+  return "{\"files\":[{" + members + "}]}";
+}
 
 std::string with_path(const std::string& path) {
   return one_entry(fmt::format(R"("path":"{}","size":1,"sha256":"{}")", path, kHex));
@@ -53,10 +55,15 @@ void refuses_checksums(const std::string& text, const std::string& what) {
 TEST_CASE("a manifest gives path, size, digest, mtime and executable bit") {
   const auto files = parse_manifest(
       R"({"generator":{"name":["x",{}]},"files":[
-          {"path":"b/run.sh","size":7,"sha256":")" + kHex + R"(","mtime":-5,"executable":true,"x":[[]]},
-          {"size":0,"sha256":")" + kHex + R"(","path":"a"}]})");
+          {"path":"b/run.sh","size":7,"sha256":")" +
+      kHex + R"(","mtime":-5,"executable":true,"x":[[]]},
+          {"size":0,"sha256":")" +
+      kHex + R"(","path":"a"}]})");
   REQUIRE(files.size() == 2);
-  CHECK(files[0] == File{.path = "b/run.sh", .size = 7, .executable = true, .mtime = -5,
+  CHECK(files[0] == File{.path = "b/run.sh",
+                         .size = 7,
+                         .executable = true,
+                         .mtime = -5,
                          .sha256 = Digest::of("abc")});
   CHECK(files[1] == File{.path = "a", .sha256 = Digest::of("abc")});
 }
@@ -75,7 +82,10 @@ TEST_CASE("an empty list of files is a manifest") {
 TEST_CASE("what was written is read again, byte for byte") {
   std::vector<File> files{
       {.path = "tab\there \"quoted\" \\ \xC3\xA9", .size = kMaxFileSize, .sha256 = Digest::of("1")},
-      {.path = "not utf-8 \xFF\xFE/\x80", .size = 2, .executable = true, .mtime = 1'700'000'000,
+      {.path = "not utf-8 \xFF\xFE/\x80",
+       .size = 2,
+       .executable = true,
+       .mtime = 1'700'000'000,
        .sha256 = Digest::of("2")},
       {.path = "new\nline", .size = 0, .mtime = -1, .sha256 = Digest::of("3")}};
   const std::string json = write_manifest(files);
@@ -145,8 +155,9 @@ TEST_CASE("a manifest with wrong types, missing or repeated members is refused")
 }
 
 TEST_CASE("an entry after a good one is named by its own number and path") {
-  refuses(R"({"files":[{"path":"a","size":1,"sha256":")" + kHex + R"("},{"path":"b","size":true}]})",
-          "files[1] (\"b\")");
+  refuses(
+      R"({"files":[{"path":"a","size":1,"sha256":")" + kHex + R"("},{"path":"b","size":true}]})",
+      "files[1] (\"b\")");
 }
 
 TEST_CASE("JSON that is cut short, damaged or not UTF-8 is refused with the place") {

@@ -8,9 +8,9 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 using namespace weightfs;
+using Catch::Matchers::ContainsSubstring;
 using snapshot::Reference;
 using snapshot::Scheme;
-using Catch::Matchers::ContainsSubstring;
 
 namespace {
 

@@ -4,16 +4,16 @@
 
 #include "base/error.hpp"
 
+#include <fmt/format.h>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <fmt/format.h>
 
 #include <chrono>
 
 using namespace weightfs;
+using Catch::Matchers::ContainsSubstring;
 using snapshot::File;
 using snapshot::Snapshot;
-using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -25,7 +25,9 @@ File unknown(std::string path, std::string validator) {
   return {.path = std::move(path), .size = 3, .validator = std::move(validator)};
 }
 
-Snapshot tree(std::vector<File> files) { return {"http://host/x/", "", std::move(files)}; }
+Snapshot tree(std::vector<File> files) {
+  return {"http://host/x/", "", std::move(files)};
+}
 
 Errc refusal(std::vector<File> files, const std::string& what) {
   try {
@@ -65,7 +67,8 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
 }  // namespace
 
 TEST_CASE("files are sorted bytewise and found by path") {
-  const Snapshot snapshot = tree({known("b", "1"), known("a/z", "22"), known("a-b", "333"), known("\xFF", "")});
+  const Snapshot snapshot =
+      tree({known("b", "1"), known("a/z", "22"), known("a-b", "333"), known("\xFF", "")});
   REQUIRE(snapshot.files().size() == 4);
   CHECK(snapshot.files()[0].path == "a-b");
   CHECK(snapshot.files()[1].path == "a/z");
@@ -184,7 +187,8 @@ TEST_CASE("the state file gives every byte back") {
   odd.mtime = -7;
   File both = known("both", "y");
   both.validator = "etag beside a digest";
-  Snapshot snapshot("file:///\xFE\xFF", "r\"\xC3\xA9\n", {odd, both, unknown("v", "\xFF 1"), unknown("w", "")});
+  Snapshot snapshot("file:///\xFE\xFF", "r\"\xC3\xA9\n",
+                    {odd, both, unknown("v", "\xFF 1"), unknown("w", "")});
   check_same(Snapshot::from_json(snapshot.to_json()), snapshot);
 
   snapshot = snapshot.with_digest(2, Digest::of("v"));

@@ -8,8 +8,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include <algorithm>
 #include <fcntl.h>
+#include <algorithm>
 #include <thread>
 
 using namespace weightfs;
@@ -52,8 +52,8 @@ TEST_CASE("only blocks that lie entirely within a range are marked, and a short 
   map->set_written({5, 5});
   CHECK(map->written_bytes() == 0);
   map->set_written({kBlockSize - 1, 3 * kBlockSize + 1});
-  CHECK(map->written_blocks() ==
-        std::vector<bool>{false, true, true, false, false, false, false, false, false, false, false});
+  CHECK(map->written_blocks() == std::vector<bool>{false, true, true, false, false, false, false,
+                                                   false, false, false, false});
   CHECK(map->written_bytes() == 2 * kBlockSize);
   map->set_written({10 * kBlockSize, kSize - 1});
   CHECK(map->written_bytes() == 2 * kBlockSize);
@@ -89,9 +89,9 @@ TEST_CASE("the map has the bytes that FORMAT.md shows") {
   const std::string bytes = read_text(maps.target().path);
   REQUIRE(bytes.size() == 128 + 2 + 2);
   std::string header = "wfs map\n";
-  header += std::string("\x01\0\0\0", 4);              // version
-  header += std::string("\0\0\x01\0", 4);              // 65536
-  header += std::string("\x64\0\x0A\0\0\0\0\0", 8);    // 655460
+  header += std::string("\x01\0\0\0", 4);            // version
+  header += std::string("\0\0\x01\0", 4);            // 65536
+  header += std::string("\x64\0\x0A\0\0\0\0\0", 8);  // 655460
   header += bytes_of(Digest::of("key"));
   header += "boot-1" + std::string(34, '\0');
   header += bytes_of(Digest::of(header));

@@ -10,8 +10,8 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <fcntl.h>
-#include <functional>
 #include <unistd.h>
+#include <functional>
 
 using namespace weightfs;
 using namespace weightfs::store;
@@ -51,7 +51,9 @@ TEST_CASE("the root of a filesystem may hold lost+found, and nothing else that i
   const LoopFilesystem disk(16 << 20);
   const ManualClock clock;
   REQUIRE(fs::exists(disk.path() / "lost+found"));
-  { CHECK_NOTHROW(open_store(disk.path(), clock)); }
+  {
+    CHECK_NOTHROW(open_store(disk.path(), clock));
+  }
   CHECK_NOTHROW(open_store(disk.path(), clock));
   write_text(disk.path() / "more", "");
   CHECK(error_of([&] { (void)open_store(disk.path(), clock); }) == Errc::kInvalid);
@@ -97,7 +99,9 @@ TEST_CASE("a full disk is no reason to refuse a store, to miss, or to keep what 
   const LoopFilesystem disk(24 << 20);
   const ManualClock clock;
   const std::string content = random_bytes(2 << 20, 2);
-  { put(*open_store(disk.path() / "store", clock), content); }
+  {
+    put(*open_store(disk.path() / "store", clock), content);
+  }
   fill_up(disk.path() / "filler");
   {
     const auto store = open_store(disk.path() / "store", clock);
@@ -122,7 +126,9 @@ TEST_CASE("a read-only disk is refused in its own words") {
   require_disks();
   LoopFilesystem disk(16 << 20);
   const ManualClock clock;
-  { put(*open_store(disk.path() / "store", clock), "content"); }
+  {
+    put(*open_store(disk.path() / "store", clock), "content");
+  }
   disk.remount_read_only();
   try {
     (void)open_store(disk.path() / "store", clock);

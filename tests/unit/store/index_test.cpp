@@ -6,8 +6,8 @@
 #include "store/index_damaged.hpp"
 #include "store_fixture.hpp"
 
-#include <catch2/catch_test_macros.hpp>
 #include <fmt/format.h>
+#include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
 #include <thread>
@@ -126,7 +126,9 @@ TEST_CASE("blobs are listed in pages") {
 TEST_CASE("an index is opened again if it is whole, of this version and of this directory") {
   const Place place;
   CHECK(Index::open(place.path, "root") == nullptr);
-  { publish(*place.create(), row("a")); }
+  {
+    publish(*place.create(), row("a"));
+  }
   {
     const auto index = Index::open(place.path, "root");
     REQUIRE(index);
@@ -134,13 +136,17 @@ TEST_CASE("an index is opened again if it is whole, of this version and of this 
     CHECK(index->totals().blobs == 1);
   }
   CHECK(Index::open(place.path, "elsewhere") == nullptr);
-  { (void)Index::create(place.path, "root"); }
+  {
+    (void)Index::create(place.path, "root");
+  }
   CHECK(Index::open(place.path, "root") == nullptr);
 }
 
 TEST_CASE("an index that is damaged is none") {
   const Place place;
-  { publish(*place.create(), row("a")); }
+  {
+    publish(*place.create(), row("a"));
+  }
   const std::string good = read_text(place.path);
   write_text(place.path, "this is no database, whatever its name says" + std::string(5000, 'x'));
   CHECK(Index::open(place.path, "root") == nullptr);

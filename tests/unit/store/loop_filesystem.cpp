@@ -7,12 +7,12 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstdlib>
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <unistd.h>
+#include <cerrno>
+#include <cstdlib>
 
 namespace weightfs::store {
 
@@ -42,7 +42,9 @@ std::string LoopFilesystem::unavailable() {
   return "";
 }
 
-LoopFilesystem::LoopFilesystem() { fs::create_directory(mountpoint_); }
+LoopFilesystem::LoopFilesystem() {
+  fs::create_directory(mountpoint_);
+}
 
 LoopFilesystem::LoopFilesystem(std::uint64_t bytes) : LoopFilesystem() {
   write_text(image(), "");
@@ -75,7 +77,8 @@ void LoopFilesystem::fail() {
   const Fd fd = open_file(mountpoint_, O_RDONLY | O_DIRECTORY);
   constexpr unsigned long kShutdown = _IOR('X', 125, std::uint32_t);  // linux/ext4.h since 6.7
   const std::uint32_t no_log_flush = 2;
-  if (::ioctl(fd.value(), kShutdown, &no_log_flush) != 0) throw_errno(errno, "shut a filesystem down");
+  if (::ioctl(fd.value(), kShutdown, &no_log_flush) != 0)
+    throw_errno(errno, "shut a filesystem down");
 }
 
 void LoopFilesystem::forget_pages(const fs::path& file) {

@@ -9,11 +9,12 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <algorithm>
 #include <csignal>
 #include <functional>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <thread>
 
 using namespace weightfs;
@@ -36,7 +37,9 @@ struct Shelf {
   }
 };
 
-std::span<const std::byte> bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+std::span<const std::byte> bytes(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
 
 std::string read_range(const PartialBlob& partial, std::uint64_t offset, std::size_t size) {
   std::string text(size, '\0');
@@ -83,7 +86,7 @@ TEST_CASE("a new partial blob is preallocated and has nothing written") {
   CHECK(partial->size() == kSize);
   CHECK(partial->written_bytes() == 0);
   CHECK(partial->written_blocks() == std::vector<bool>(9, false));
-  struct stat status {};
+  struct stat status{};
   REQUIRE(::stat((partial_path(shelf.root, kKey) / "data").c_str(), &status) == 0);
   CHECK(static_cast<std::uint64_t>(status.st_size) == kSize);
   CHECK(static_cast<std::uint64_t>(status.st_blocks) * 512 >= kSize);
@@ -158,7 +161,9 @@ TEST_CASE("after another boot only what was flushed is believed") {
 TEST_CASE("a key with another size is refused until it is discarded") {
   const Shelf shelf;
   const auto store = shelf.open();
-  { store->partial(kKey, kSize)->set_written({0, kSize}); }
+  {
+    store->partial(kKey, kSize)->set_written({0, kSize});
+  }
   CHECK(error_of([&] { (void)store->partial(kKey, kSize + 1); }) == Errc::kInvalid);
   CHECK(store->partial_bytes(kKey) == kSize);
   CHECK(store->usage().partial_bytes == kSize);
@@ -277,7 +282,9 @@ TEST_CASE("a partial blob with a damaged map or data starts anew, and is removed
   for (const auto& damage : damages) {
     {
       const auto store = shelf.open();
-      { store->partial(kKey, kSize)->set_written({0, kSize}); }
+      {
+        store->partial(kKey, kSize)->set_written({0, kSize});
+      }
       damage();
       const auto partial = store->partial(kKey, kSize);
       CHECK(partial->written_bytes() == 0);
@@ -383,6 +390,30 @@ TEST_CASE("a partial blob whose commit was interrupted resumes") {
   CHECK(partial->written_bytes() == 7);
   partial->write(0, bytes("CONTENT"));
   CHECK(content_of(partial->commit(Digest::of("CONTENT"), {})) == "CONTENT");
+}
+
+TEST_CASE("a clone is all or nothing, and of the same size only") {
+  const Shelf shelf;
+  const auto store = shelf.open();
+  const auto partial = store->partial(kKey, 7);
+  partial->write(0, bytes("unmoved"));
+  write_text(shelf.directory.path() / "longer", "contents");
+  write_text(shelf.directory.path() / "same", "content");
+  CHECK_FALSE(partial->clone_from(open_file(shelf.directory.path() / "longer", O_RDONLY)));
+  CHECK(read_range(*partial, 0, 10) == "unmoved");
+  const bool cloned = partial->clone_from(open_file(shelf.directory.path() / "same", O_RDONLY));
+  CHECK(read_range(*partial, 0, 10) == (cloned ? "content" : "unmoved"));
+  CHECK(partial->written_bytes() == 0);
+}
+
+TEST_CASE("data that somebody resized is not published") {
+  const Shelf shelf;
+  const auto store = shelf.open();
+  const auto partial = store->partial(kKey, 7);
+  fill(*partial, "content");
+  fs::resize_file(partial_path(shelf.root, kKey) / "data", 8);
+  CHECK(error_of([&] { (void)partial->commit(Digest::of("content"), {}); }) == Errc::kInternal);
+  CHECK_FALSE(store->contains(Digest::of("content")));
 }
 
 TEST_CASE("many threads fill one blob") {

@@ -9,17 +9,17 @@
 #include "store/parts_file.hpp"
 #include "store_fixture.hpp"
 
-#include <catch2/catch_test_macros.hpp>
 #include <fmt/format.h>
+#include <catch2/catch_test_macros.hpp>
 
-#include <algorithm>
-#include <csignal>
 #include <fcntl.h>
-#include <random>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <thread>
 #include <unistd.h>
+#include <algorithm>
+#include <csignal>
+#include <random>
+#include <thread>
 
 using namespace weightfs;
 using namespace weightfs::store;
@@ -109,7 +109,9 @@ TEST_CASE("an index that is missing or damaged is rebuilt from the files, as unv
     put(*store, "small");
     put(*store, "");
   }
-  SECTION("missing") { shelf.remove_index(); }
+  SECTION("missing") {
+    shelf.remove_index();
+  }
   SECTION("damaged") {
     shelf.remove_index();
     write_text(shelf.root / "index.db", std::string(10'000, 'x'));
@@ -201,7 +203,9 @@ TEST_CASE("opening with a whole index does not look at the blobs") {
 
 TEST_CASE("a publication that a crash cut in two is settled at open") {
   const Shelf shelf;
-  { put(*shelf.open(), "other"); }
+  {
+    put(*shelf.open(), "other");
+  }
   const Layout layout(shelf.root);
   const Digest digest = Digest::of("content");
   const fs::path data = shelf.directory.path() / "data";
@@ -212,7 +216,7 @@ TEST_CASE("a publication that a crash cut in two is settled at open") {
                      .last_used = 1,
                      .verified_boot = boot_number("boot-1")};
   const std::string root = [&] {
-    struct statx status {};
+    struct statx status{};
     REQUIRE(::statx(AT_FDCWD, layout.blobs().c_str(), 0, STATX_INO | STATX_BTIME, &status) == 0);
     return fmt::format("{}:{}.{:09}", status.stx_ino, status.stx_btime.tv_sec,
                        status.stx_btime.tv_nsec);
@@ -262,9 +266,9 @@ TEST_CASE("uses of blobs are written when there are many, when they are old, and
     } else {
       fs::remove(copy.string() + "-wal");
     }
-    struct statx status {};
-    REQUIRE(::statx(AT_FDCWD, (shelf.root / "blobs" / "sha256").c_str(), 0,
-                    STATX_INO | STATX_BTIME, &status) == 0);
+    struct statx status{};
+    REQUIRE(::statx(AT_FDCWD, (shelf.root / "blobs" / "sha256").c_str(), 0, STATX_INO | STATX_BTIME,
+                    &status) == 0);
     const auto index =
         Index::open(copy, fmt::format("{}:{}.{:09}", status.stx_ino, status.stx_btime.tv_sec,
                                       status.stx_btime.tv_nsec));

@@ -5,13 +5,13 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <fcntl.h>
 #include <random>
 #include <span>
-#include <sys/stat.h>
 #include <system_error>
 
 namespace weightfs::store {
@@ -93,10 +93,12 @@ void write_text(const fs::path& path, std::string_view text) {
   write_at(fd, 0, std::as_bytes(std::span(text)));
 }
 
-std::string read_text(const fs::path& path) { return read_file(path, 1ULL << 30); }
+std::string read_text(const fs::path& path) {
+  return read_file(path, 1ULL << 30);
+}
 
 void flip_byte(const fs::path& path, std::uint64_t offset) {
-  struct stat before {};
+  struct stat before{};
   if (::stat(path.c_str(), &before) != 0) throw_errno(errno, "stat " + path.string());
   fs::permissions(path, fs::perms::owner_all);
   {

@@ -33,7 +33,9 @@ class TemporaryDirectory {
 class ManualClock final : public Clock {
  public:
   [[nodiscard]] TimePoint now() const noexcept override { return now_; }
-  [[nodiscard]] std::chrono::system_clock::time_point wall() const noexcept override { return wall_; }
+  [[nodiscard]] std::chrono::system_clock::time_point wall() const noexcept override {
+    return wall_;
+  }
   void advance(std::chrono::seconds by) {
     now_ += by;
     wall_ += by;

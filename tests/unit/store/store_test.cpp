@@ -9,12 +9,12 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include <algorithm>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <thread>
 #include <unistd.h>
+#include <algorithm>
+#include <thread>
 
 using namespace weightfs;
 using namespace weightfs::store;
@@ -44,7 +44,7 @@ std::pair<Errc, std::string> open_error(const fs::path& directory) {
 }
 
 struct stat status_of(const fs::path& path) {
-  struct stat status {};
+  struct stat status{};
   REQUIRE(::stat(path.c_str(), &status) == 0);
   return status;
 }
@@ -54,7 +54,9 @@ struct stat status_of(const fs::path& path) {
 TEST_CASE("a missing or empty directory becomes a store") {
   const Shelf shelf;
   const fs::path nested = shelf.directory.path() / "a" / "b";
-  { CHECK(open_store(nested, shelf.clock)->directory() == nested); }
+  {
+    CHECK(open_store(nested, shelf.clock)->directory() == nested);
+  }
   CHECK(read_text(nested / "VERSION") == "weightfs store 1\n");
   CHECK(fs::is_directory(nested / "blobs" / "sha256"));
   CHECK(fs::is_directory(nested / "partial"));
@@ -63,7 +65,9 @@ TEST_CASE("a missing or empty directory becomes a store") {
 
   const fs::path empty = shelf.directory.path() / "empty";
   fs::create_directory(empty);
-  { CHECK(open_store(empty, shelf.clock)->list().empty()); }
+  {
+    CHECK(open_store(empty, shelf.clock)->list().empty());
+  }
   CHECK(open_store(empty, shelf.clock)->usage().blobs == 0);
 }
 

@@ -36,8 +36,8 @@ struct Shelf {
 
 TEST_CASE("every part of an intact blob passes, alone") {
   const Shelf shelf;
-  for (const std::uint64_t size :
-       {std::uint64_t{0}, std::uint64_t{1}, kPartSize - 1, kPartSize, kPartSize + 1, 2 * kPartSize}) {
+  for (const std::uint64_t size : {std::uint64_t{0}, std::uint64_t{1}, kPartSize - 1, kPartSize,
+                                   kPartSize + 1, 2 * kPartSize}) {
     CAPTURE(size);
     const Blob blob = put(*shelf.store, random_bytes(size, size));
     const auto midstates = shelf.store->midstates(blob.digest);
@@ -115,7 +115,8 @@ TEST_CASE("the last part and a blob of one part are named, too") {
   const Digest large = put(*shelf.store, random_bytes(kPartSize + 1000, 4)).digest;
   flip_byte(blob_path(shelf.root, large), kPartSize + 7);
   CHECK(shelf.store->verify(large, nullptr) == VerifyOutcome::kCorrupt);
-  CHECK_THAT(shelf.note(), ContainsSubstring(fmt::format("bytes {}-{}", kPartSize, kPartSize + 1000)));
+  CHECK_THAT(shelf.note(),
+             ContainsSubstring(fmt::format("bytes {}-{}", kPartSize, kPartSize + 1000)));
   const Digest small = put(*shelf.store, "content").digest;
   flip_byte(blob_path(shelf.root, small), 0);
   CHECK(shelf.store->verify(small, nullptr) == VerifyOutcome::kCorrupt);
@@ -138,7 +139,9 @@ TEST_CASE("damaged parts are no fault of the blob and are written anew") {
   const Hashed hashed = hash(content);
   put(*shelf.store, content);
   const fs::path parts = parts_path(shelf.root, hashed.digest);
-  SECTION("garbage") { write_text(parts, "garbage"); }
+  SECTION("garbage") {
+    write_text(parts, "garbage");
+  }
   SECTION("of another blob") {
     const std::string other = random_bytes(2 * kPartSize + 6, 6);
     put(*shelf.store, other);

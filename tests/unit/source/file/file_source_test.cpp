@@ -8,15 +8,16 @@
 #include "snapshot/manifest.hpp"
 #include "source/collecting_sink.hpp"
 #include "source/failure.hpp"
+#include "source/file/file_version.hpp"
 
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <catch2/catch_test_macros.hpp>
 #include <filesystem>
+#include <future>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace fs = std::filesystem;
@@ -203,9 +204,8 @@ TEST_CASE("what may not be read says so") {
   FileSource source(tree.reference());
   const AsNobody nobody;
   const Snapshot snapshot = source.resolve({});
-  const auto read_failure = failure_of([&] {
-    static_cast<void>(read(source, *snapshot.find("secret"), {0, 1}));
-  });
+  const auto read_failure =
+      failure_of([&] { static_cast<void>(read(source, *snapshot.find("secret"), {0, 1})); });
   REQUIRE(read_failure);
   CHECK(read_failure->code == Errc::kPermission);
   CHECK_FALSE(read_failure->transient);
@@ -250,9 +250,8 @@ TEST_CASE("weightfs.json gives digests, and is not part of the tree") {
   SECTION("another size") {
     tree.write("a", "aaaaa");
     CHECK(resolve_failure(tree.reference())->code == Errc::kInvalid);
-    CHECK(failure_of([&] {
-            static_cast<void>(read(source, *snapshot.find("a"), {0, 1}));
-          })->code == Errc::kChanged);
+    CHECK(failure_of([&] { static_cast<void>(read(source, *snapshot.find("a"), {0, 1})); })->code ==
+          Errc::kChanged);
   }
   SECTION("a file that is not there") {
     fs::remove(tree.path("a"));
@@ -301,6 +300,25 @@ TEST_CASE("a file that is another one by now is an error before its first byte")
   CHECK_FALSE(failure->transient);
   CHECK(sink.bytes.empty());
   CHECK(failure_of([&] { static_cast<void>(source.open_local(file)); })->code == Errc::kChanged);
+}
+
+TEST_CASE("a version goes by the inode number where the filesystem keeps it") {
+  struct stat status{};
+  status.st_size = 5;
+  status.st_ino = 7;
+  status.st_mtim = {.tv_sec = 3, .tv_nsec = 4};
+  const std::string stable = version_of(status, InodeNumber::kStable);
+  const std::string unstable = version_of(status, InodeNumber::kUnstable);
+  CHECK(stable == "size=5;mtime=3.000000004;inode=7");
+  CHECK(unstable == "size=5;mtime=3.000000004");
+  CHECK(is_version(stable, status));
+  CHECK(is_version(unstable, status));
+  status.st_ino = 8;
+  CHECK_FALSE(is_version(stable, status));
+  CHECK(is_version(unstable, status));
+  status.st_mtim.tv_nsec = 5;
+  CHECK_FALSE(is_version(unstable, status));
+  CHECK(inode_number_at("/dev/shm") == InodeNumber::kStable);
 }
 
 TEST_CASE("a file that vanished is not found, a touched mode is no change") {
@@ -373,9 +391,8 @@ TEST_CASE("what the sink throws comes out as it is, and a stop ends the read") {
   std::stop_source stop;
   CollectingSink stopped(0);
   stopped.after_write = [&] { stop.request_stop(); };
-  CHECK(failure_of([&] {
-          source.read(file, {0, file.size}, stopped, stop.get_token());
-        })->code == Errc::kCancelled);
+  CHECK(failure_of([&] { source.read(file, {0, file.size}, stopped, stop.get_token()); })->code ==
+        Errc::kCancelled);
   CHECK(stopped.bytes.size() <= 4 << 20);
 }
 
@@ -385,18 +402,15 @@ TEST_CASE("many ranges of a file at once are each right") {
   tree.write("f", content);
   FileSource source(tree.reference());
   const File file = *source.resolve({}).find("f");
-  std::vector<std::string> parts(16);
-  {
-    std::vector<std::jthread> threads;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      threads.emplace_back([&, i] {
-        CollectingSink sink(i << 20);
-        source.read(file, {i << 20, (i + 1) << 20}, sink, {});
-        parts[i] = sink.bytes;
-      });
-    }
+  std::vector<std::future<std::string>> parts;
+  for (std::uint64_t i = 0; i < 16; ++i) {
+    parts.push_back(std::async(std::launch::async, [&, i] {
+      CollectingSink sink(i << 20);
+      source.read(file, {i << 20, (i + 1) << 20}, sink, {});
+      return sink.bytes;
+    }));
   }
   std::string all;
-  for (const std::string& part : parts) all += part;
+  for (auto& part : parts) all += part.get();
   CHECK((all == content));
 }

@@ -123,9 +123,8 @@ TEST_CASE("answers to bytes 100-199 of 1000 that are refused") {
   };
   for (const Row& row : rows) {
     INFO(row.name);
-    const auto failure = failure_of([&] {
-      static_cast<void>(check_answer(row.answer, ByteRange{100, 200}, 1000));
-    });
+    const auto failure =
+        failure_of([&] { static_cast<void>(check_answer(row.answer, ByteRange{100, 200}, 1000)); });
     REQUIRE(failure);
     CHECK(failure->code == row.code);
     CHECK(failure->transient == row.transient);

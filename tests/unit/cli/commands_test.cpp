@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "running_daemon.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+using namespace weightfs;
+using namespace weightfs::tests;
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+
+namespace {
+
+class Bench : public RunningDaemon {
+ public:
+  Bench() {
+    operations.state.with([](auto& s) {
+      s.models = {{.name = "org/m",
+                   .source = "https://host/m/",
+                   .revision = "0123456789abcdef",
+                   .key = "0123456789abcdef",
+                   .bytes = 4'000'000'000,
+                   .resident_bytes = 1'000'000'000,
+                   .file_count = 4},
+                  {.name = "pinned", .complete = true, .pinned = true}};
+      s.files = {{.path = "weights-\x1b[31m\xff.bin", .size = 10, .complete = true}};
+    });
+  }
+  void progress(std::vector<api::Progress> steps) {
+    operations.state.with([&](auto& s) { s.progress = std::move(steps); });
+  }
+};
+
+}  // namespace
+
+TEST_CASE("ls shows models as a table on a terminal and as lines elsewhere") {
+  const Bench bench;
+  CHECK(bench.run({"ls"}).out ==
+        "org/m\t4.00 GB\t25%\t4\t\t0123456789ab\thttps://host/m/\n"
+        "pinned\t0 B\tcomplete\t0\tpinned\t\t\n");
+  const Outcome table = bench.run({"ls"}, {.out = true});
+  CHECK_THAT(table.out, ContainsSubstring("NAME       SIZE     LOCAL  FILES  PIN"));
+  CHECK_THAT(table.out, ContainsSubstring("org/m   4.00 GB       25%      4"));
+}
+
+TEST_CASE("names from afar cannot speak to the terminal") {
+  const Bench bench;
+  const Outcome listed = bench.run({"ls", "org/m"}, {.out = true});
+  CHECK_THAT(listed.out, ContainsSubstring(R"(weights-\x1b[31m\xff.bin)"));
+  CHECK(listed.out.find('\x1b') == std::string::npos);
+  CHECK_THAT(listed.out, ContainsSubstring("https://host/m/"));
+}
+
+TEST_CASE("every command that prints speaks JSON") {
+  Bench bench;
+  bench.progress({{.name = "org/m", .complete = true}});
+  const std::vector<std::vector<std::string>> rows{{"status"},
+                                                   {"ls"},
+                                                   {"ls", "org/m"},
+                                                   {"add", "new", "file:///x"},
+                                                   {"update", "org/m"},
+                                                   {"warm", "org/m"},
+                                                   {"warm", "org/m", "--wait"},
+                                                   {"wait", "org/m"},
+                                                   {"pin", "org/m"},
+                                                   {"unpin", "org/m"},
+                                                   {"evict", "org/m"},
+                                                   {"rm", "org/m"},
+                                                   {"verify"},
+                                                   {"verify", "org/m"},
+                                                   {"why", "/x"},
+                                                   {"mode"},
+                                                   {"unmount"}};
+  for (std::vector<std::string> arguments : rows) {
+    CAPTURE(arguments);
+    arguments.emplace_back("--json");
+    const Outcome outcome = bench.run(arguments);
+    CHECK(outcome.status == 0);
+    CHECK(json::parse(outcome.out).is_object());
+    CHECK(outcome.err.empty());
+  }
+}
+
+TEST_CASE("commands say what they did in a line") {
+  Bench bench;
+  bench.progress({{.name = "org/m", .bytes = 10, .verified = 5, .running = true}});
+  const std::vector<std::pair<std::vector<std::string>, std::string>> rows{
+      {{"add", "new", "file:///x"}, "new: 4 files, 0 B, revision \n"},
+      {{"update", "org/m"}, "org/m: old -> new\n"},
+      {{"warm", "org/m"}, "org/m: fetching, 5 B of 10 B verified\n"},
+      {{"pin", "org/m", "--reason", "prod"}, "org/m: pinned, fetching what is missing\n"},
+      {{"unpin", "org/m"}, "org/m: not pinned\n"},
+      {{"evict", "org/m", "--dry-run"}, "org/m: would evict, and free 3 files and 3.00 GB\n"},
+      {{"rm", "org/m"}, "org/m: removed, 3 files and 3.00 GB freed\n"},
+      {{"unmount"}, ""},
+  };
+  for (const auto& [arguments, text] : rows) {
+    CAPTURE(arguments);
+    const Outcome outcome = bench.run(arguments);
+    CHECK(outcome.status == 0);
+    CHECK(outcome.out == text);
+  }
+  const auto calls = bench.operations.calls();
+  CHECK(std::ranges::find(calls, "pin org/m prod") != calls.end());
+  CHECK(std::ranges::find(calls, "evict org/m dry") != calls.end());
+}
+
+TEST_CASE("a name that is not there is status 3, a refusal is status 1, with the sentence") {
+  Bench bench;
+  for (const char* command : {"rm", "update", "warm", "wait", "pin", "unpin", "evict", "ls"}) {
+    CAPTURE(command);
+    const Outcome outcome = bench.run({command, "no/such"});
+    CHECK(outcome.status == 3);
+    CHECK(outcome.err == "weightfs: there is no model no/such\n");
+  }
+  CHECK(bench.run({"evict", "pinned"}).status == 1);
+  bench.operations.state.with([](auto& s) { s.mount_busy = true; });
+  CHECK(bench.run({"unmount"}).status == 1);
+  CHECK(bench.run({"unmount", "--lazy"}).status == 0);
+}
+
+TEST_CASE("verify fails when something is corrupt, and names it") {
+  Bench bench;
+  bench.operations.state.with([](auto& s) {
+    s.verified = {.blobs = 2, .bytes = 20, .corrupt = {{.sha256 = "abcd", .files = {"org/m/x"}}}};
+  });
+  const Outcome outcome = bench.run({"verify", "org/m"});
+  CHECK(outcome.status == 1);
+  CHECK_THAT(outcome.err, ContainsSubstring("abcd\n  org/m/x\n"));
+  CHECK(outcome.out == "2 files, 20 B verified; 1 corrupt\n");
+}
+
+TEST_CASE("wait returns when everything is verified") {
+  Bench bench;
+  const api::Progress half{
+      .name = "org/m", .bytes = 100, .written = 60, .verified = 50, .running = true};
+  api::Progress whole = half;
+  whole.verified = whole.written = 100;
+  whole.complete = true;
+  whole.running = false;
+  bench.progress({half, half, whole});
+  const Outcome outcome = bench.run({"wait", "org/m"});
+  CHECK(outcome.status == 0);
+  CHECK(outcome.out == "org/m: complete, 100 B in 0 files\n");
+  CHECK(outcome.err.empty());
+  CHECK(bench.operations.calls() ==
+        std::vector<std::string>{"warm org/m", "progress org/m", "progress org/m"});
+}
+
+TEST_CASE("a progress line is drawn on a terminal and cleared at the end") {
+  Bench bench;
+  bench.progress({{.name = "org/m", .bytes = 100, .written = 60, .running = true},
+                  {.name = "org/m", .bytes = 100, .written = 100, .complete = true}});
+  const Outcome outcome = bench.run({"warm", "org/m", "--wait"}, {.err = true});
+  CHECK(outcome.status == 0);
+  CHECK_THAT(outcome.err, ContainsSubstring("60 B of 100 B   60%"));
+  CHECK(outcome.err.ends_with("\r\033[K"));
+}
+
+TEST_CASE("wait is status 3 when its time is over, and 1 when a file failed") {
+  Bench bench;
+  bench.progress({{.name = "org/m", .bytes = 100, .verified = 50, .running = true}});
+  const Outcome late = bench.run({"wait", "org/m", "--timeout", "30ms"});
+  CHECK(late.status == 3);
+  CHECK(late.err == "weightfs: org/m: not ready, 50 B of 100 B verified\n");
+  CHECK(bench.run({"wait", "org/m", "--timeout", "0"}).status == 3);
+
+  bench.progress({{.name = "org/m", .bytes = 100, .running = true},
+                  {.name = "org/m", .bytes = 100, .error = api::Fault{"corrupt", "x is corrupt"}}});
+  const Outcome failed = bench.run({"wait", "org/m"});
+  CHECK(failed.status == 1);
+  CHECK(failed.err == "weightfs: org/m: x is corrupt\n");
+}
+
+TEST_CASE("wait asks for the warm again when a new daemon knows nothing of it") {
+  Bench bench;
+  const api::Progress idle{.name = "org/m", .bytes = 100};
+  bench.progress({{.name = "org/m", .bytes = 100, .running = true},
+                  idle,
+                  {.name = "org/m", .bytes = 100, .complete = true}});
+  CHECK(bench.run({"wait", "org/m"}).status == 0);
+  CHECK(bench.operations.calls() ==
+        std::vector<std::string>{"warm org/m", "progress org/m", "warm org/m"});
+}
+
+TEST_CASE("why of what is not there is status 3") {
+  Bench bench;
+  bench.operations.state.with(
+      [](auto& s) { s.why = {.state = "absent", .sentence = "No model has such a name."}; });
+  const Outcome absent = bench.run({"why", "/models/x/../y"});
+  CHECK(absent.status == 3);
+  CHECK(absent.out == "No model has such a name.\n");
+  CHECK(bench.operations.calls() == std::vector<std::string>{"why /models/y"});
+}
+
+TEST_CASE("status for a person says what matters") {
+  Bench bench;
+  bench.operations.state.with([](auto& s) {
+    s.status = {.version = "0.1.0",
+                .pid = 7,
+                .keeper_pid = 6,
+                .uptime_seconds = 65,
+                .mode = "prod",
+                .mount = "/models",
+                .passthrough = {false, "the kernel is older than 6.9"},
+                .fills = {{.name = "org/m",
+                           .path = "x",
+                           .size = 100,
+                           .written = 50,
+                           .parked = 2,
+                           .connections = 16}}};
+  });
+  const std::string text = bench.run({"status"}).out;
+  CHECK_THAT(text, ContainsSubstring("pid 7, keeper 6, up 1m 05s, mode prod"));
+  CHECK_THAT(text, ContainsSubstring("/models, no passthrough: the kernel is older than 6.9"));
+  CHECK_THAT(text,
+             ContainsSubstring("org/m/x  50%  50 B of 100 B  0 B/s  16 connections, 2 reads wait"));
+  CHECK(bench.run({"mode"}).out == "prod\n");
+}

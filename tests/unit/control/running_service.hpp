@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "base/file.hpp"
+#include "base/synchronized.hpp"
+#include "catalog/catalog.hpp"
+#include "control/service.hpp"
+#include "fetch/fetcher.hpp"
+#include "fetch/warmer.hpp"
+#include "net/http_client.hpp"
+#include "source/source_pool.hpp"
+#include "store/store.hpp"
+#include "temporary_directory.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace weightfs::tests {
+
+/// A mount that only remembers what it was told, and finds paths by the catalog's names.
+class FakeMount final : public control::MountView {
+ public:
+  explicit FakeMount(const catalog::Catalog& catalog) : catalog_(catalog) {}
+
+  vfs::Counters counters() override { return {.opens = 3, .hits = 2}; }
+  control::MountInfo mount_info() override {
+    return {.mountpoint = "/models", .keeper_pid = 42, .passthrough_reason = "a fake"};
+  }
+  std::optional<control::MountTarget> locate(const std::string& path) override {
+    for (const catalog::Model& model : catalog_.list()) {
+      if (!path.starts_with(model.name + "/")) continue;
+      const auto snapshot = catalog_.snapshot(model.current);
+      const auto* file = snapshot->find(path.substr(model.name.size() + 1));
+      if (file == nullptr) continue;
+      return control::MountTarget{snapshot,
+                                  static_cast<std::size_t>(file - snapshot->files().data())};
+    }
+    return std::nullopt;
+  }
+  std::optional<std::string> last_error(const Digest&) override { return std::nullopt; }
+  void name_changed(const std::string& name) override { record("name " + name); }
+  void blob_gone(const Digest& digest) override { record("gone " + digest.short_hex()); }
+  void unmount(control::Unmount) override { record("unmount"); }
+
+  std::vector<std::string> told() {
+    return told_.with([](auto& told) { return std::exchange(told, {}); });
+  }
+
+ private:
+  void record(std::string what) {
+    told_.with([&](auto& told) { told.push_back(std::move(what)); });
+  }
+
+  const catalog::Catalog& catalog_;
+  Synchronized<std::vector<std::string>> told_;
+};
+
+/// What the daemon does when a fill is over, as far as the service depends on it.
+class LearningObserver final : public fetch::FillObserver {
+ public:
+  explicit LearningObserver(catalog::Catalog& catalog) : catalog_(catalog) {}
+  void on_complete(const fetch::Target& target, const store::Blob& blob) override {
+    if (!target.file().sha256) {
+      catalog_.learn(target.snapshot->key(), target.file_index, blob.digest);
+    }
+  }
+  void on_failed(const fetch::Target&, const Error&) override {}
+  void on_loader(const fetch::Target&) override {}
+
+ private:
+  catalog::Catalog& catalog_;
+};
+
+/// The service on real layers, in a directory of its own, with sources under it.
+class RunningService {
+ public:
+  explicit RunningService(fetch::Keep keep = fetch::Keep::kStore)
+      : fetcher_(*store_, clock_, observer_, {.keep = keep}, Log::silent()) {}
+
+  /// Writes a file of a source and returns the source's reference.
+  std::string source(const std::string& model, const std::string& path,
+                     const std::string& content) const {
+    const auto folder = directory_.path() / "sources" / model;
+    std::filesystem::create_directories((folder / path).parent_path());
+    write_file_durably(folder / path, content);
+    return "file://" + folder.string();
+  }
+  [[nodiscard]] std::filesystem::path blob(const std::string& content) const {
+    const std::string hex = Digest::of(content).hex();
+    return directory_.path() / "store" / "blobs" / "sha256" / hex.substr(0, 2) / hex;
+  }
+  /// Warms and waits.
+  api::Progress fetch(const std::string& name) {
+    api::Progress progress = service.warm(name);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (progress.running && !progress.complete && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::yield();
+      progress = service.progress(name);
+    }
+    return progress;
+  }
+
+ private:
+  TemporaryDirectory directory_;
+  SystemClock clock_;
+  std::unique_ptr<store::Store> store_ = store::Store::open(
+      {.directory = directory_.path() / "store", .boot_id = "boot"}, clock_, Log::silent());
+
+ public:
+  catalog::Catalog catalog{directory_.path() / "state", clock_, Log::silent()};
+  FakeMount mount{catalog};
+
+ private:
+  net::HttpClient http_{net::HttpClientOptions{}};
+  source::SourcePool sources_{http_};
+  LearningObserver observer_{catalog};
+  fetch::Fetcher fetcher_;
+  fetch::Warmer warmer_{fetcher_, *store_, 2, Log::silent()};
+
+ public:
+  control::Service service{{.catalog = catalog,
+                            .store = *store_,
+                            .fetcher = fetcher_,
+                            .warmer = warmer_,
+                            .sources = sources_,
+                            .mount = mount}};
+};
+
+}  // namespace weightfs::tests
