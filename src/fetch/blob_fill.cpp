@@ -94,8 +94,7 @@ BlobFill::BlobFill(std::shared_ptr<FillHost> host, Target target, FillLedger led
 
 BlobFill::~BlobFill() = default;
 
-// --- Readers
-// ---------------------------------------------------------------------------------------
+// Readers.
 
 ReadId BlobFill::read(std::uint64_t offset, std::uint64_t size, ReadDone done) {
   const std::uint64_t end = target_.file().size;
@@ -233,8 +232,7 @@ void BlobFill::pass_on() {
   if (idle) host_->idle(self);
 }
 
-// --- Workers
-// ---------------------------------------------------------------------------------------
+// Workers.
 
 std::optional<Part> BlobFill::next_part(Urgency urgency) {
   const auto part =
@@ -302,8 +300,7 @@ void BlobFill::run_clone() {
   pass_on();
 }
 
-// --- Hash and end
-// ----------------------------------------------------------------------------------
+// Hash and end.
 
 void BlobFill::hash_step(std::span<std::byte> buffer) {
   std::shared_ptr<const Fd> data;
@@ -330,23 +327,14 @@ void BlobFill::finish_hash() {
   const std::optional<Digest>& expected = target_.file().sha256;
   if (!expected || *expected == found) {
     answer(state_.with([](State& state) { return state.ledger.verified(); }));
-    return commit(found);
+    return partial_->commit(
+        found, frontier_.midstates(),
+        [self = shared_from_this()](const store::Blob& blob) { self->complete(blob); },
+        [self = shared_from_this()](const Error& error) { self->disk_failed(error); });
   }
   fail(Error(Errc::kCorrupt, fmt::format("{} from {} has the digest {} instead of {}", name(),
                                          target_.source->describe(), found.hex(), expected->hex())),
        Ending::kQuarantine);
-}
-
-void BlobFill::commit(const Digest& digest) {
-  partial_->end([this, self = shared_from_this(), digest](auto partial) -> std::function<void()> {
-    try {
-      return
-          [this, self, blob = partial->commit(digest, frontier_.midstates())] { complete(blob); };
-    } catch (const Error& error) {
-      partial->discard();  // gives the space back, which may be what it failed for
-      return [this, self, error] { disk_failed(error); };
-    }
-  });
 }
 
 void BlobFill::complete(const store::Blob& blob) {
@@ -381,9 +369,9 @@ void BlobFill::fail(const Error& error, Ending ending) {
   if (!reads) return;
   memory.reset();
   stop_.request_stop();
-  end_partial(ending, error.what());
-  partial_->release();
   FillContext& context = host_->context();
+  partial_->close(ending, error.what(), context.log);
+  partial_->release();
   if (error.code() != Errc::kCancelled) {
     ++context.tally.failed;
     if (error.code() == Errc::kCorrupt) ++context.tally.corrupt;
@@ -397,11 +385,8 @@ void BlobFill::fail(const Error& error, Ending ending) {
 void BlobFill::disk_failed(const Error& error) {
   FillContext& context = host_->context();
   if (context.options.verify == Verify::kStrict) {
-    return fail(
-        Error(error.code(), fmt::format("{}: {}; with verify=strict nothing is read past the "
-                                        "disk",
-                                        name(), error.what())),
-        Ending::kDiscard);
+    constexpr auto kText = "{}: {}; with verify=strict nothing is read past the disk";
+    return fail(Error(error.code(), fmt::format(kText, name(), error.what())), Ending::kDiscard);
   }
   std::vector<std::function<void()>> callbacks;
   std::vector<ParkedRead> ready;
@@ -417,35 +402,13 @@ void BlobFill::disk_failed(const Error& error) {
   if (!moved) return;
   ++context.tally.streamed;
   context.log.warning("{}: {}; reading past the disk", name(), error.what());
-  end_partial(Ending::kDiscard, error.what());
+  partial_->close(Ending::kDiscard, {}, context.log);
   answer(std::move(ready));
   for (const auto& callback : callbacks) callback();
   pass_on();
 }
 
-void BlobFill::end_partial(Ending ending, const std::string& reason) {
-  partial_->end([this, self = shared_from_this(), ending, reason](auto partial) {
-    try {
-      switch (ending) {
-        case Ending::kKeep:
-          partial->checkpoint();
-          break;
-        case Ending::kDiscard:
-          partial->discard();
-          break;
-        case Ending::kQuarantine:
-          partial->quarantine(reason);
-          break;
-      }
-    } catch (const Error& error) {
-      host_->context().log.warning("{}: {}", name(), error.what());
-    }
-    return nullptr;
-  });
-}
-
-// --- Timer, checkpointer, process
-// ------------------------------------------------------------------
+// Timer, checkpointer, process.
 
 bool BlobFill::tick() {
   std::string trouble;
@@ -487,7 +450,7 @@ void BlobFill::close_if_idle() {
   });
   if (!closed) return;
   memory.reset();
-  end_partial(Ending::kKeep, {});
+  partial_->close(Ending::kKeep, {}, host_->context().log);
   partial_->release();
 }
 

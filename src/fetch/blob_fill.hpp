@@ -88,7 +88,7 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
     bool dirty = false;   ///< written since the last checkpoint
   };
   class Hold;
-  enum class Ending : std::uint8_t { kKeep, kDiscard, kQuarantine };
+  using Ending = SharedPartial::Ending;
 
   [[nodiscard]] static bool filling(const State& state) noexcept {
     return state.ledger.state() == FillState::kFilling;
@@ -107,17 +107,15 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   void run_clone();
 
   void finish_hash();
-  void commit(const Digest& digest);
   void complete(const store::Blob& blob);
   void fail(const Error& error, Ending ending);
-  void end_partial(Ending ending, const std::string& reason);
   [[nodiscard]] const std::string& name() const { return target_.file().path; }
 
   const std::shared_ptr<FillHost> host_;
   const Target target_;
   const store::PartialKey key_;
-  std::optional<SharedPartial>
-      partial_;            ///< set by create(); ended from the start where no disk is
+  /// Set by create(); ended from the start where there is no disk.
+  std::optional<SharedPartial> partial_;
   std::stop_source stop_;  ///< of all parts
   std::atomic<ReadId> last_read_{0};
   HashFrontier frontier_;  ///< belongs to whom FillLedger::begin_hash() let in

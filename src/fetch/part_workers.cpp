@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace weightfs::fetch {
@@ -28,11 +29,18 @@ void PartWorkers::ready(const BlobFillPtr& fill, Urgency urgency) {
   state_.with([&](State& state) {
     if (state.stopped) return;
     state.queues[static_cast<std::size_t>(urgency)].push(fill);
-    if (state.waiting() <= state.idle || state.threads.size() >= connections_) return;
-    state.threads.push_back(start_thread("fetch-" + std::to_string(state.threads.size()),
-                                         [this](std::stop_token stop) { work(std::move(stop)); }));
+    if (state.waiting() > state.idle && state.threads.size() < connections_) grow(state);
   });
   wake_.notify_one();
+}
+
+void PartWorkers::grow(State& state) {
+  try {
+    state.threads.push_back(start_thread("fetch-" + std::to_string(state.threads.size()),
+                                         [this](std::stop_token stop) { work(std::move(stop)); }));
+  } catch (const std::system_error&) {
+    if (state.threads.empty()) throw;  // else those that there are will come to it
+  }
 }
 
 void PartWorkers::stop() {

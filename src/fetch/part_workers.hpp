@@ -41,6 +41,7 @@ class PartWorkers {
 
     [[nodiscard]] std::size_t waiting() const noexcept;
   };
+  void grow(State& state);
   void work(std::stop_token stop);
   [[nodiscard]] Work take(std::stop_token stop);
 

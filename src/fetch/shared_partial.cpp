@@ -24,6 +24,40 @@ std::optional<SharedPartial::Use> SharedPartial::use() {
   });
 }
 
+void SharedPartial::close(Ending ending, std::string reason, Log log) {
+  end([ending, reason = std::move(reason), log = std::move(log)](auto blob) {
+    try {
+      switch (ending) {
+        case Ending::kKeep:
+          blob->checkpoint();
+          break;
+        case Ending::kDiscard:
+          blob->discard();
+          break;
+        case Ending::kQuarantine:
+          blob->quarantine(reason);
+          break;
+      }
+    } catch (const Error& error) {
+      log.warning("{}", error.what());
+    }
+    return nullptr;
+  });
+}
+
+void SharedPartial::commit(const Digest& digest, std::vector<Midstate> midstates,
+                           std::function<void(const store::Blob&)> published,
+                           std::function<void(const Error&)> failed) {
+  end([=, midstates = std::move(midstates)](auto blob) -> std::function<void()> {
+    try {
+      return [published, result = blob->commit(digest, midstates)] { published(result); };
+    } catch (const Error& error) {
+      blob->discard();
+      return [failed, error] { failed(error); };
+    }
+  });
+}
+
 void SharedPartial::end(Last last) {
   std::unique_ptr<store::PartialBlob> mine;
   state_.with([&](State& state) {

@@ -2,13 +2,18 @@
 // Copyright the weightfs authors
 #pragma once
 
+#include "base/error.hpp"
+#include "base/log.hpp"
 #include "base/synchronized.hpp"
 #include "store/partial_blob.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace weightfs::fetch {
 
@@ -54,6 +59,16 @@ class SharedPartial {
 
   /// nullopt once end() was called.
   [[nodiscard]] std::optional<Use> use();
+
+  enum class Ending : std::uint8_t { kKeep, kDiscard, kQuarantine };
+  /// An end, as end() below. Trouble on the way is a warning in `log`: the blob is closed whatever
+  /// its disk says.
+  void close(Ending ending, std::string reason, Log log);
+  /// An end as well; calls one of the two when the blob is closed. A blob that could not be
+  /// published is discarded, which gives the space back that it may have failed for.
+  void commit(const Digest& digest, std::vector<Midstate> midstates,
+              std::function<void(const store::Blob&)> published,
+              std::function<void(const Error&)> failed);
 
   /// Hands the blob to `last`: now, or on the thread whose Use ends last. Only the first call
   /// counts.
