@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the weightfs authors
-"""Where the benchmark's files are, what it runs, and the page cache of single files."""
+"""Where the benchmark's files are, and the programs that it runs."""
 
 import os
 import pathlib
@@ -11,7 +11,6 @@ import tempfile
 
 import daemon
 import mounts
-from waiting import until
 
 HERE = pathlib.Path(__file__).parent
 
@@ -61,10 +60,6 @@ class Workplace:
         path.mkdir()
         return path
 
-    def settle(self):
-        """Waits until nothing that earlier steps wrote is still on its way to the disk."""
-        subprocess.run(["sync", "-f", str(self.run)], check=True)
-
     def reader(self):
         """The compiled reader.cpp."""
         program = self.run / "reader"
@@ -87,35 +82,3 @@ class Workplace:
 
 def files_below(folder):
     return [path for path in sorted(pathlib.Path(folder).rglob("*")) if path.is_file()]
-
-
-def forget(*files):
-    """Drops these files from the page cache, and no others."""
-    size = sum(path.stat().st_size for path in files)
-
-    def forgotten():
-        for path in files:
-            descriptor = os.open(path, os.O_RDONLY)
-            try:
-                os.fdatasync(descriptor)
-                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-            finally:
-                os.close(descriptor)
-        return resident(files) <= size / 100
-
-    # A page that a processor still holds in a batch stays the first time.
-    until(forgotten, 10, "the files leave the page cache", interval=0.1)
-
-
-def resident(files):
-    """Bytes of these files that are in the page cache."""
-    done = subprocess.run(["fincore", "--bytes", "--noheadings", "--output", "RES", *map(str, files)],
-                          check=True, capture_output=True, text=True)
-    return sum(map(int, done.stdout.split()))
-
-
-def warm(files):
-    for path in files:
-        with open(path, "rb", buffering=0) as file:
-            while file.read(1 << 20):
-                pass
