@@ -254,6 +254,7 @@ void BlobFill::run(const Part& part) {
   }
   state_.with([&](State& state) {
     if (outcome.again) state.trouble = outcome.again->what();
+    if (!target_.source->serves_ranges()) state.ledger.use_one_stream(now());
     state.ledger.part_ended(part, run.position(), outcome.again ? &*outcome.again : nullptr, now());
   });
   if (outcome.fatal) {

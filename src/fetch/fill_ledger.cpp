@@ -107,6 +107,11 @@ std::vector<ParkedRead> FillLedger::admit(std::uint64_t budget,
   });
 }
 
+void FillLedger::use_one_stream(TimePoint now) {
+  if (place_ != Place::kDisk || std::exchange(one_stream_, true)) return;
+  raise(Want::kFile, now);
+}
+
 std::array<bool, kUrgencies> FillLedger::work(TimePoint now) const {
   std::array<bool, kUrgencies> work{};
   if (!may_start(now)) return work;
@@ -124,6 +129,10 @@ std::array<bool, kUrgencies> FillLedger::work(TimePoint now) const {
 
 std::optional<Part> FillLedger::next_part(Urgency urgency, TimePoint now) {
   if (!may_start(now)) return std::nullopt;
+  if (one_stream_) {
+    const auto range = planner_.take_run();
+    return range ? start(Part::Kind::kRange, *range, now) : std::nullopt;
+  }
   if (urgency == Urgency::kDemand && !strict_) {
     const auto range = take_demand();
     return range ? start(Part::Kind::kRange, *range, now) : std::nullopt;
@@ -224,6 +233,7 @@ bool FillLedger::fully_hashed() const noexcept {
 bool FillLedger::move_to_memory() {
   if (!filling() || place_ == Place::kMemory) return false;
   place_ = Place::kMemory;
+  one_stream_ = false;
   Planner::Options plan = plan_;
   plan.part_size = std::min(plan.part_size, kMemoryPart);
   planner_ = Planner(plan, {});
@@ -289,7 +299,7 @@ bool FillLedger::wanting() const noexcept {
 }
 
 bool FillLedger::may_start(TimePoint now) const noexcept {
-  const unsigned ceiling = retry_.probing() ? 1 : plan_.connections;
+  const unsigned ceiling = retry_.probing() || one_stream_ ? 1 : plan_.connections;
   return filling() && running_ < ceiling && retry_.may_start(now);
 }
 

@@ -62,6 +62,9 @@ class FillLedger {
 
   // Parts.
 
+  /// The source sends whole files whatever is asked for: from now on the file is read to its end,
+  /// by one part at a time. (Past the disk there is no room for that; nothing changes there.)
+  void use_one_stream(TimePoint now);
   /// For which urgencies next_part() would find something now.
   [[nodiscard]] std::array<bool, kUrgencies> work(TimePoint now) const;
   [[nodiscard]] std::optional<Part> next_part(Urgency urgency, TimePoint now);
@@ -144,6 +147,7 @@ class FillLedger {
   unsigned holders_ = 0;
   Want want_ = Want::kDemand;
   bool loader_seen_ = false;
+  bool one_stream_ = false;
 
   unsigned running_ = 0;
   enum class Clone : std::uint8_t { kUntried, kRunning, kOver } clone_ = Clone::kUntried;

@@ -57,6 +57,12 @@ std::optional<ByteRange> Planner::take_ahead(ByteRange ahead) {
   return take(*first, std::min(wanted.last, *first + ahead_part_blocks()));
 }
 
+std::optional<ByteRange> Planner::take_run() {
+  const auto first = first_missing({0, blocks_.size()});
+  if (!first) return std::nullopt;
+  return take(*first, blocks_.size());
+}
+
 bool Planner::has_missing(ByteRange range) const {
   return first_missing(touched(range)).has_value();
 }

@@ -40,7 +40,9 @@ class Planner {
   /// hash can follow. Parts become smaller towards the end of the file, so that all connections
   /// finish together.
   [[nodiscard]] std::optional<ByteRange> take_ahead(ByteRange ahead);
-  /// Whether the two above would find something.
+  /// All missing blocks from the lowest on, up to the first that is not missing, however many.
+  [[nodiscard]] std::optional<ByteRange> take_run();
+  /// Whether the first two would find something.
   [[nodiscard]] bool has_missing(ByteRange range) const;
 
   /// Blocks that lie entirely within `range` are written (the file's last may be short).

@@ -45,6 +45,10 @@ class Source {
   virtual void read(const snapshot::File& file, ByteRange range, Sink& sink,
                     std::stop_token stop) = 0;
 
+  /// False once the source was seen to send whole files where ranges were asked for: one read of
+  /// all that is missing then costs no more than a short one.
+  [[nodiscard]] virtual bool serves_ranges() const noexcept { return true; }
+
   /// The file itself, opened read-only and proven to be the version that was resolved, where it
   /// lies on a filesystem of this machine: a reflink may then take the place of a fill. nullopt
   /// elsewhere.

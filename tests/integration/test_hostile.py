@@ -120,7 +120,6 @@ def test_no_permission_is_eacces_and_is_not_retried(start, source, code):
     assert "127.0.0.1" in mounted.cli("why", path, check=False).stdout
 
 
-@pytest.mark.xfail(reason="the bytes are right, but each part reads the file from its beginning")
 def test_a_server_without_ranges_is_read_as_one_stream_or_refused(start, source):
     _, path = start(hostile.ranged(hostile.whole(CONTENT)))
     assert error_of(lambda: check_right(path)) in TROUBLE | {None}

@@ -20,7 +20,7 @@ namespace weightfs::source {
 /// Files are read with ranged GETs. Those with a validator carry a precondition, and every answer
 /// is compared with it. Those whose digest came with the listing are compared with the listing's
 /// size, and as http/first_answers.hpp says. A server that ignores ranges is read from the
-/// beginning of the file each time, and what was not asked for is thrown away: right, but slow.
+/// beginning of the file each time, and what was not asked for is thrown away: see serves_ranges().
 ///
 /// Thread-safe. `http` must outlive it.
 class HttpSource final : public Source {
@@ -33,8 +33,7 @@ class HttpSource final : public Source {
   [[nodiscard]] std::optional<Fd> open_local(const snapshot::File& file) override;
   [[nodiscard]] std::string describe() const override;
 
-  /// Whether it was seen to send whole files where ranges were asked for.
-  [[nodiscard]] bool ignores_ranges() const noexcept { return ignores_ranges_; }
+  [[nodiscard]] bool serves_ranges() const noexcept override { return !ignores_ranges_; }
 
  private:
   [[nodiscard]] bool is_directory() const noexcept { return file_name_.empty(); }

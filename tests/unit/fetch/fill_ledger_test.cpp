@@ -71,6 +71,23 @@ TEST_CASE("a parked read is work of the first urgency, until its bytes are under
   CHECK(ready[0].id == 1);
 }
 
+TEST_CASE("a source without ranges is read to the end of the file by one part at a time") {
+  FillLedger books = ledger();
+  REQUIRE(books.join());
+  books.park(read(1, {0, 100}), kStart);
+  const auto first = books.next_part(Urgency::kDemand, kStart);
+  REQUIRE(first);
+  books.use_one_stream(kStart);
+  CHECK_FALSE(books.next_part(Urgency::kFile, kStart));
+  deliver(books, *first);
+  CHECK(books.work(kStart)[kFile]);
+  const auto rest = books.next_part(Urgency::kFile, kStart);
+  REQUIRE(rest);
+  CHECK(rest->range == ByteRange{kBlock, 100 * kMiB});
+  books.park(read(2, {99 * kMiB, 99 * kMiB + 1}), kStart);
+  CHECK_FALSE(books.next_part(Urgency::kDemand, kStart));
+}
+
 TEST_CASE("where the whole file is wanted, a clone is tried first and once; demands do not wait") {
   FillLedger books = ledger();
   REQUIRE(books.join());

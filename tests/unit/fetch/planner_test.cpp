@@ -29,6 +29,15 @@ TEST_CASE("a demand is fetched block by block and no further") {
   CHECK_FALSE(plan.take_demand(demand, kNothing));
 }
 
+TEST_CASE("a run is all that is missing from the lowest block on, whatever the size of a part") {
+  Planner plan = planner(100 * kMiB);
+  plan.set_written({0, kMiB});
+  plan.set_written({50 * kMiB, 51 * kMiB});
+  CHECK(plan.take_run() == ByteRange{kMiB, 50 * kMiB});
+  CHECK(plan.take_run() == ByteRange{51 * kMiB, 100 * kMiB});
+  CHECK_FALSE(plan.take_run());
+}
+
 TEST_CASE("demands are served in their order, the first missing bytes first") {
   Planner plan = planner(100 * kMiB);
   const Ranges demand{{50 * kBlock, 51 * kBlock}, {10 * kBlock, 11 * kBlock}};
