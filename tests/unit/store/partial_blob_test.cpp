@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <algorithm>
 #include <csignal>
+#include <fcntl.h>
 #include <functional>
 #include <thread>
 
