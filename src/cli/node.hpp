@@ -21,6 +21,7 @@
 #include "net/http_client.hpp"
 #include "source/source_pool.hpp"
 #include "store/store.hpp"
+#include "vfs/blob_checks.hpp"
 #include "vfs/filesystem.hpp"
 #include "vfs/fill_reactions.hpp"
 
@@ -53,6 +54,7 @@ class Node final : public control::MountView {
   [[nodiscard]] vfs::Counters counters() override { return filesystem_.counters(); }
   void name_changed(const std::string& name) override;
   void blob_gone(const Digest& digest) override;
+  void blob_damaged(const Digest& digest) override { filesystem_.blob_damaged(digest); }
   [[nodiscard]] control::MountInfo mount_info() override;
   [[nodiscard]] std::optional<control::MountTarget> locate(const std::string& path) override;
   [[nodiscard]] std::optional<std::string> last_error(const Digest& content_key) override {
@@ -81,6 +83,7 @@ class Node final : public control::MountView {
   vfs::Incarnations incarnations_;
   vfs::LastErrors last_errors_;
   vfs::FillReactions reactions_;
+  vfs::BlobChecks checks_;
   std::unique_ptr<fetch::Fetcher> fetcher_;
   std::unique_ptr<fetch::Warmer> warmer_;
   vfs::Filesystem filesystem_;

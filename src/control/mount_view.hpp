@@ -43,6 +43,9 @@ class MountView {
   virtual void name_changed(const std::string& name) = 0;
   /// The blob is no longer in the store.
   virtual void blob_gone(const Digest& digest) = 0;
+  /// The blob was not what its name says, and is no longer in the store: whoever opens one of its
+  /// files from now on must not meet what was read of it.
+  virtual void blob_damaged(const Digest& digest) = 0;
   /// Error(kBusy) while something is open, unless `how` is kLazy.
   virtual void unmount(Unmount how) = 0;
 };

@@ -189,7 +189,7 @@ api::VerifyResult Service::verify(const std::string& name, const Job& job) {
     if (outcome == store::VerifyOutcome::kMissing) continue;
     ++result.blobs;
     if (outcome == store::VerifyOutcome::kIntact) continue;
-    parts_.mount.blob_gone(digest);
+    parts_.mount.blob_damaged(digest);
     result.corrupt.push_back({.sha256 = digest.hex(), .files = files_with(digest)});
   }
   return result;

@@ -20,11 +20,12 @@ std::span<std::byte> read_buffer(std::uint64_t size) {
   return std::span(buffer).first(size);
 }
 
-void read_blob(const store::Blob& blob, std::uint64_t offset, std::uint64_t size,
-               const fetch::ReadDone& done) {
+// Answers with what `read` puts into a buffer, or with the error that it throws.
+template <class Read>
+void answer(std::uint64_t size, const fetch::ReadDone& done, const Read& read) {
   try {
     const auto buffer = read_buffer(size);
-    done({buffer.first(read_at(*blob.fd, offset, buffer)), std::nullopt});
+    done({buffer.first(read(buffer)), std::nullopt});
   } catch (const Error& error) {
     done({{}, error});
   }
@@ -40,6 +41,7 @@ Filesystem::Filesystem(const Parts& parts)
       dentries_(parts.dentries),
       incarnations_(parts.incarnations),
       last_errors_(parts.last_errors),
+      checks_(parts.checks),
       places_(parts.catalog, parts.log) {
 }
 
@@ -89,6 +91,11 @@ Ticket Filesystem::open(NodeId node, const std::string& consumer, OpenDone done)
     done({std::nullopt, *blob});
     return {};
   }
+  if (const auto* unchecked = std::get_if<UncheckedBlobPtr>(&backing)) {
+    ledger_.open_complete(consumer, place.inode(), (*unchecked)->blob().size);
+    done({});
+    return {};
+  }
   const fetch::FillPtr& fill = std::get<fetch::FillPtr>(backing);
   const fetch::FillProgress progress = fill->progress();
   if (progress.state == fetch::FillState::kComplete) {
@@ -127,7 +134,11 @@ Ticket Filesystem::read(NodeId node, std::uint64_t offset, std::uint64_t size,
   const fetch::Target wanted = target(place);
   const Backing backing = open_files_.find(node, [&] { return this->backing(node, wanted); });
   if (const auto* blob = std::get_if<store::Blob>(&backing)) {
-    read_blob(*blob, offset, size, done);
+    answer(size, done, [&](auto buffer) { return read_at(*blob->fd, offset, buffer); });
+    return {};
+  }
+  if (const auto* unchecked = std::get_if<UncheckedBlobPtr>(&backing)) {
+    answer(size, done, [&](auto buffer) { return (*unchecked)->read(offset, buffer); });
     return {};
   }
   const fetch::FillPtr& fill = std::get<fetch::FillPtr>(backing);
@@ -184,7 +195,9 @@ Entry Filesystem::file_entry(const Place& place) {
 Filesystem::Residence Filesystem::residence(const fetch::Target& target) const {
   const snapshot::File& file = target.file();
   if (fetcher_.keep() == fetch::Keep::kMemoryOnly) return {};
-  if (file.sha256 && store_.contains(*file.sha256)) return {true, file.size};
+  if (file.sha256 && store_.contains(*file.sha256)) {
+    return {checks_.trusted(*file.sha256), file.size};
+  }
   return {false, fetcher_.resident_bytes(target)};
 }
 
@@ -194,18 +207,39 @@ std::uint32_t Filesystem::incarnation(const fetch::Target& target) const {
 }
 
 void Filesystem::check_current(NodeId node, const Place& place) const {
-  if (node.incarnation() != incarnation(target(place))) {
+  const std::uint32_t current = incarnation(target(place));
+  if (current > NodeId::kMaxIncarnation) {
+    // There are no node ids left without poisoned pages; the next mount has new ones.
+    throw Error(Errc::kCorrupt, "the bytes of this file were wrong too often");
+  }
+  if (node.incarnation() != current) {
     throw Error(Errc::kChanged, "the pages of this node may be wrong");
   }
 }
 
 Backing Filesystem::backing(NodeId node, const fetch::Target& target) {
-  const bool may_be_local = fetcher_.keep() == fetch::Keep::kStore;
-  if (target.file().sha256 && may_be_local) {
-    if (auto blob = store_.find(*target.file().sha256)) return *std::move(blob);
-  }
+  if (auto local = local_backing(target)) return *std::move(local);
   if (node.complete()) throw Error(Errc::kChanged, "the blob of a complete node is gone");
   return fetcher_.fill(target);
+}
+
+std::optional<Backing> Filesystem::local_backing(const fetch::Target& target) {
+  const auto& digest = target.file().sha256;
+  if (!digest || fetcher_.keep() != fetch::Keep::kStore || !store_.contains(*digest)) {
+    return std::nullopt;
+  }
+  if (auto blob = store_.find(*digest)) {
+    if (checks_.trusted(*digest)) return *std::move(blob);
+    if (auto unchecked = checks_.check(*blob)) return unchecked;
+  }
+  // It was there and was not what its name says.
+  blob_damaged(*digest);
+  throw Error(Errc::kChanged, "the blob was damaged on disk");
+}
+
+void Filesystem::blob_damaged(const Digest& digest) {
+  incarnations_.retire(digest);
+  dentries_.invalidate(digest);
 }
 
 }  // namespace weightfs::vfs

@@ -8,6 +8,7 @@
 #include "source/source_pool.hpp"
 #include "store/store.hpp"
 #include "vfs/attributes.hpp"
+#include "vfs/blob_checks.hpp"
 #include "vfs/counters.hpp"
 #include "vfs/dentries.hpp"
 #include "vfs/hit_ledger.hpp"
@@ -78,8 +79,9 @@ class Filesystem {
     fetch::Fetcher& fetcher;
     source::SourcePool& sources;
     Dentries& dentries;
-    const Incarnations& incarnations;
+    Incarnations& incarnations;
     const LastErrors& last_errors;
+    BlobChecks& checks;
     SessionLog& log;
   };
 
@@ -116,6 +118,10 @@ class Filesystem {
   [[nodiscard]] FilesystemUsage usage() const;
   [[nodiscard]] Counters counters() const { return ledger_.counters(open_files_.count()); }
 
+  /// The blob was found not to be what its name says: pages of it that the kernel has are poisoned,
+  /// so the files that show it get new nodes.
+  void blob_damaged(const Digest& digest);
+
   /// For `why`: what a path of the mount leads to.
   [[nodiscard]] std::optional<Place> walk(std::string_view path) { return places_.walk(path); }
   /// The node of a directory of names, for invalidations.
@@ -134,6 +140,7 @@ class Filesystem {
   std::uint32_t incarnation(const fetch::Target& target) const;
   void check_current(NodeId node, const Place& place) const;
   Backing backing(NodeId node, const fetch::Target& target);
+  std::optional<Backing> local_backing(const fetch::Target& target);
   std::vector<std::pair<std::string, std::string>> all_attributes(NodeId node);
 
   const catalog::Catalog& catalog_;
@@ -141,8 +148,9 @@ class Filesystem {
   fetch::Fetcher& fetcher_;
   source::SourcePool& sources_;
   Dentries& dentries_;
-  const Incarnations& incarnations_;
+  Incarnations& incarnations_;
   const LastErrors& last_errors_;
+  BlobChecks& checks_;
   Places places_;
   OpenFiles open_files_;
   HitLedger ledger_;

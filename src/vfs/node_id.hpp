@@ -21,6 +21,7 @@ class NodeId {
   static constexpr unsigned kIndexBits = 26;
   static constexpr unsigned kIncarnationBits = 13;
   static constexpr std::uint32_t kMaxIndex = (1U << kIndexBits) - 1;
+  static constexpr std::uint32_t kMaxIncarnation = (1U << kIncarnationBits) - 1;
 
   constexpr explicit NodeId(std::uint64_t value) noexcept : value_(value) {}
   constexpr NodeId(std::uint32_t tree, std::uint32_t index, std::uint32_t incarnation,

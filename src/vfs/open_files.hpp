@@ -6,6 +6,7 @@
 #include "fetch/fill.hpp"
 #include "store/blob.hpp"
 #include "vfs/node_id.hpp"
+#include "vfs/unchecked_blob.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -15,9 +16,9 @@
 
 namespace weightfs::vfs {
 
-/// What serves the reads of a node: the verified blob, or the fill that is on its way to become
-/// one.
-using Backing = std::variant<store::Blob, fetch::FillPtr>;
+/// What serves the reads of a node: the verified blob, the fill that is on its way to become one,
+/// or a blob that is checked as it is read.
+using Backing = std::variant<store::Blob, fetch::FillPtr, UncheckedBlobPtr>;
 
 /// The nodes that the kernel has open and what serves each. Keyed by node, not by file handle, so
 /// that a daemon that took over a session can go on with handles that it never gave out.

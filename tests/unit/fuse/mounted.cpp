@@ -12,10 +12,10 @@ namespace weightfs::fuse::test {
 namespace {
 
 std::unique_ptr<store::Store> open_store(const std::filesystem::path& directory,
-                                         const Clock& clock) {
+                                         const std::string& boot_id, const Clock& clock) {
   return store::Store::open(
-      {.directory = directory / "store", .allow_network_store = false, .boot_id = "this boot"},
-      clock, Log::silent());
+      {.directory = directory / "store", .allow_network_store = false, .boot_id = boot_id}, clock,
+      Log::silent());
 }
 
 }  // namespace
@@ -32,7 +32,7 @@ ScratchDirectory::~ScratchDirectory() {
 }
 
 Mounted::Mounted(const World& world)
-    : store(open_store(world.directory, clock)),
+    : store(open_store(world.directory, world.boot_id, clock)),
       catalog(world.directory / "state", clock, Log::silent()),
       http({}),
       sources(http),
@@ -40,6 +40,11 @@ Mounted::Mounted(const World& world)
       dentries(notifier),
       incarnations(records),
       reactions(catalog, dentries, incarnations, last_errors, Log::silent()),
+      checks({.store = *store,
+              .dentries = dentries,
+              .incarnations = incarnations,
+              .last_errors = last_errors},
+             world.checks, Log::silent()),
       fetcher(std::make_unique<fetch::Fetcher>(*store, clock, reactions, fetch::FetcherOptions{},
                                                Log::silent())),
       filesystem({.catalog = catalog,
@@ -49,6 +54,7 @@ Mounted::Mounted(const World& world)
                   .dentries = dentries,
                   .incarnations = incarnations,
                   .last_errors = last_errors,
+                  .checks = checks,
                   .log = records}),
       modes(world.backings, world.memory, Log::silent()),
       session(world.kernel.server_end(), filesystem, modes, world.memory, notifier,

@@ -13,6 +13,7 @@
 #include "net/http_client.hpp"
 #include "source/source_pool.hpp"
 #include "store/store.hpp"
+#include "vfs/blob_checks.hpp"
 #include "vfs/filesystem.hpp"
 #include "vfs/fill_reactions.hpp"
 
@@ -61,6 +62,8 @@ class Mounted {
     FakeKernel& kernel;
     FakeBackings& backings;
     bool passthrough = true;
+    std::string boot_id = "this boot";
+    vfs::CheckPolicy checks = vfs::CheckPolicy::kBoot;
   };
 
   explicit Mounted(const World& world);
@@ -81,6 +84,7 @@ class Mounted {
   vfs::Incarnations incarnations;
   vfs::LastErrors last_errors;
   vfs::FillReactions reactions;
+  vfs::BlobChecks checks;
   std::unique_ptr<fetch::Fetcher> fetcher;
   vfs::Filesystem filesystem;
   OpenModes modes;

@@ -9,6 +9,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <array>
 #include <cerrno>
@@ -47,7 +48,9 @@ struct Fixture {
                                                       .memory = memory,
                                                       .kernel = kernel,
                                                       .backings = backings,
-                                                      .passthrough = passthrough});
+                                                      .passthrough = passthrough,
+                                                      .boot_id = boot_id,
+                                                      .checks = checks});
   }
   std::uint64_t node(const std::string& path) {
     const Reply reply = kernel.walk(path);
@@ -73,6 +76,8 @@ struct Fixture {
   FakeKernel kernel;
   FakeBackings backings;
   bool passthrough = true;
+  std::string boot_id = "this boot";
+  vfs::CheckPolicy checks = vfs::CheckPolicy::kBoot;
   std::unique_ptr<Mounted> daemon;
 };
 
@@ -204,6 +209,71 @@ TEST_CASE("requests that wait in the kernel while there is no daemon are answere
   // The successor asked for what its predecessor had taken.
   constexpr std::int32_t kResend = 7;
   CHECK(fixture.kernel.notifications(1).front() == kResend);
+}
+
+TEST_CASE("after a boot a blob is checked before it is passed through", "[fuse]") {
+  Fixture fixture;
+  REQUIRE(fixture.kernel.init().error == 0);
+  fixture.daemon->wait_until_ready();
+  const std::string path = "org/name/sub/w.safetensors";
+  const std::uint64_t whole = complete(fixture, path);
+  fixture.boot_id = "another boot";
+
+  SECTION("an intact one gets its passthrough node once that is known") {
+    fixture.start();
+    fixture.daemon->wait_until_ready();
+    const std::uint64_t checked = fixture.node(path);
+    CHECK(checked == whole - 1);
+    REQUIRE(fixture.open(checked).error == 0);
+    CHECK(fixture.read_all(checked) == weights());
+    fixture.release(checked);
+    CHECK(complete(fixture, path) == whole);
+  }
+  SECTION("a damaged one is never read, and fetched again") {
+    const Digest digest = Digest::of(weights());
+    const auto file =
+        fixture.scratch.path() / "store/blobs/sha256" / digest.hex().substr(0, 2) / digest.hex();
+    struct stat before = {};
+    REQUIRE(::stat(file.c_str(), &before) == 0);
+    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+    {
+      std::fstream damaged(file, std::ios::in | std::ios::out | std::ios::binary);
+      damaged.seekp(1'000'000);
+      damaged.put(static_cast<char>(~weights()[1'000'000]));
+    }
+    const timespec times[] = {before.st_atim, before.st_mtim};
+    REQUIRE(::utimensat(AT_FDCWD, file.c_str(), times, 0) == 0);
+    fixture.start();
+    fixture.daemon->wait_until_ready();
+    const std::uint64_t checked = fixture.node(path);
+    REQUIRE(fixture.open(checked).error == 0);
+    CHECK(fixture.kernel.read(checked, 1'000'000, 4096).error == -EIO);
+    fixture.release(checked);
+    std::uint64_t mended = checked;
+    for (int i = 0; i < 10'000 && mended == checked; ++i) mended = fixture.node(path);
+    CHECK(mended != checked);  // no page of the damaged blob can be met there
+    REQUIRE(fixture.open(mended).error == 0);
+    CHECK(fixture.read_all(mended) == weights());
+    fixture.release(mended);
+  }
+  SECTION("with verify_open=never it is passed through as it is") {
+    fixture.checks = vfs::CheckPolicy::kNever;
+    fixture.start();
+    fixture.daemon->wait_until_ready();
+    CHECK(fixture.node(path) == whole);
+  }
+  SECTION("with verify_open=always it never is") {
+    fixture.checks = vfs::CheckPolicy::kAlways;
+    fixture.boot_id = "this boot";
+    fixture.start();
+    fixture.daemon->wait_until_ready();
+    const std::uint64_t checked = fixture.node(path);
+    CHECK(checked == whole - 1);
+    REQUIRE(fixture.open(checked).error == 0);
+    CHECK(fixture.read_all(checked) == weights());
+    fixture.release(checked);
+    CHECK(fixture.node(path) == checked);
+  }
 }
 
 TEST_CASE("directories list everything once, in both forms", "[fuse]") {
