@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 #include <algorithm>
 #include <csignal>
-#include <fcntl.h>
 #include <functional>
 #include <thread>
 
