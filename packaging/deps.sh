@@ -194,16 +194,18 @@ library() {
   fi
 }
 
-# Adds the newest clang, with the clang-format of the same release, to `wanted` where there is none.
+# Adds the newest clang to `wanted` where there is none: with the clang-format and the sanitizers of the
+# same release.
 clang() {
   local release
   for release in "${kClang[@]}"; do
-    if installed "clang-$release" && installed "clang-format-$release"; then return; fi
+    if installed "clang-$release" && installed "clang-format-$release" &&
+      installed "libclang-rt-$release-dev"; then return; fi
   done
   refresh_lists clang
   for release in "${kClang[@]}"; do
     if available "clang-$release"; then
-      wanted+=("clang-$release" "clang-format-$release")
+      wanted+=("clang-$release" "clang-format-$release" "libclang-rt-$release-dev")
       return
     fi
   done

@@ -9,7 +9,6 @@
 #include "control/json_codec.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 namespace weightfs::cli {
 
@@ -17,12 +16,11 @@ namespace {
 
 class AddCommand final : public Command {
  public:
-  void declare(CLI::App& app) override {
-    app.add_option("NAME", request_.name, "Where it stands below the mount point, as org/name.")
-        ->required();
-    app.add_option("SOURCE", request_.source,
-                   "Where the truth is: file:///DIR, https://HOST/DIR/, https://HOST/FILE.")
-        ->required();
+  void declare(Options& options) override {
+    options.argument("NAME", "Where it stands below the mount point, as org/name.", request_.name);
+    options.argument("SOURCE",
+                     "Where the truth is: file:///DIR, https://HOST/DIR/, https://HOST/FILE.",
+                     request_.source);
   }
 
   ExitCode run(Context& context) override {

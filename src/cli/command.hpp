@@ -4,13 +4,10 @@
 
 #include "cli/context.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/options.hpp"
 
 #include <memory>
 #include <string_view>
-
-namespace CLI {
-class App;
-}
 
 namespace weightfs::cli {
 
@@ -19,8 +16,8 @@ namespace weightfs::cli {
 class Command {
  public:
   virtual ~Command() = default;
-  /// Binds options and arguments to members. `app` is this command's; it outlives run().
-  virtual void declare(CLI::App& app) = 0;
+  /// Binds options and arguments to members.
+  virtual void declare(Options& options) = 0;
   [[nodiscard]] virtual ExitCode run(Context& context) = 0;
 };
 

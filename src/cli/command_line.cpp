@@ -105,7 +105,8 @@ class CommandLine::Parser {
     CLI::App* app = parent->add_subcommand(name, description_of(entry));
     if (entry.visibility == Visibility::kHidden) app->group("");
     auto command = entry.make();
-    command->declare(*app);
+    Options options(*app);
+    command->declare(options);
     add_common_options(*app, options_);
     commands_.emplace_back(app, std::move(command));
   }

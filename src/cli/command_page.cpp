@@ -36,17 +36,6 @@ OptionText text_of(const CLI::Option& option) {
   return text;
 }
 
-/// Options, and those in groups, which are to the parser commands without a name.
-std::vector<const CLI::Option*> all_options(const CLI::App& app) {
-  std::vector<const CLI::Option*> options = app.get_options();
-  for (const CLI::App* group : app.get_subcommands({})) {
-    if (!group->get_name().empty()) continue;
-    const auto grouped = all_options(*group);
-    options.insert(options.end(), grouped.begin(), grouped.end());
-  }
-  return options;
-}
-
 std::string full_name(const CLI::App& app) {
   const CLI::App* parent = app.get_parent();
   return parent == nullptr ? app.get_name() : full_name(*parent) + " " + app.get_name();
@@ -107,7 +96,7 @@ CommandPage describe(const CLI::App& app) {
     page.summary = page.paragraphs.front();
     page.paragraphs.erase(page.paragraphs.begin());
   }
-  for (const CLI::Option* option : all_options(app)) {
+  for (const CLI::Option* option : app.get_options()) {
     if (option->get_group().empty()) continue;  // hidden
     auto& list = option->get_positional()              ? page.arguments
                  : option->get_group() == kCommonGroup ? page.common_options
@@ -119,7 +108,7 @@ CommandPage describe(const CLI::App& app) {
     }
   }
   for (const CLI::App* command : app.get_subcommands({})) {
-    if (command->get_group().empty() || command->get_name().empty()) continue;
+    if (command->get_group().empty()) continue;
     page.commands.push_back(
         {command->get_name(), "", split(command->get_description(), "\n\n").front()});
   }

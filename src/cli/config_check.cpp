@@ -8,7 +8,6 @@
 #include "control/json_codec.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 namespace weightfs::cli {
 
@@ -16,7 +15,7 @@ namespace {
 
 class ConfigCheckCommand final : public Command {
  public:
-  void declare(CLI::App& app) override { flags_.declare(app); }
+  void declare(Options& options) override { flags_.declare(options); }
 
   ExitCode run(Context& context) override {
     const LoadedSettings loaded = flags_.load(context);

@@ -10,8 +10,6 @@
 #include "cli/stop_signals.hpp"
 #include "keeper/exit_status.hpp"
 
-#include <CLI/CLI.hpp>
-
 #include <unistd.h>
 
 namespace weightfs::cli {
@@ -43,18 +41,21 @@ bool needs_a_person(Errc code) {
 
 class DaemonCommand final : public Command {
  public:
-  void declare(CLI::App& app) override {
-    auto* keeper = app.add_option_group("keeper", "Where the keeper is; one of:");
-    keeper->add_option("--keeper", keeper_socket_, "The socket that weightfs keeper listens on.")
-        ->type_name("PATH");
-    keeper->add_option("--keeper-fd", keeper_fd_, "An inherited socket.")->type_name("NUMBER");
-    keeper->require_option(1);
-    app.add_option("--control-fd", control_fd_, "An inherited control socket, listening.")
-        ->type_name("NUMBER");
-    flags_.declare(app);
+  void declare(Options& options) override {
+    options.option({"--keeper", "PATH", "The socket that weightfs keeper listens on."},
+                   keeper_socket_);
+    options.descriptor(
+        {"--keeper-fd", "NUMBER", "Instead of --keeper: a connected socket, inherited."},
+        keeper_fd_);
+    options.descriptor({"--control-fd", "NUMBER", "An inherited control socket, listening."},
+                       control_fd_);
+    flags_.declare(options);
   }
 
   ExitCode run(Context& context) override {
+    if (keeper_socket_.empty() == (keeper_fd_ < 0)) {
+      throw UsageError("either --keeper or --keeper-fd says where the keeper is");
+    }
     const Settings settings = flags_.load(context).settings;
     const Log log = Log::to_stderr(settings.log_level);
     const Fd stop = block_stop_signals();

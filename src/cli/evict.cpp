@@ -6,17 +6,15 @@
 #include "cli/input_check.hpp"
 #include "control/json_codec.hpp"
 
-#include <CLI/CLI.hpp>
-
 namespace weightfs::cli {
 
 namespace {
 
 class EvictCommand final : public Command {
  public:
-  void declare(CLI::App& app) override {
-    app.add_option("NAME", name_, "The model.")->required();
-    app.add_flag("--dry-run", dry_run_, "Only say what would be removed.");
+  void declare(Options& options) override {
+    options.argument("NAME", "The model.", name_);
+    options.flag("--dry-run", "Only say what would be removed.", dry_run_);
   }
 
   ExitCode run(Context& context) override {

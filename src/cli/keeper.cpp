@@ -7,8 +7,6 @@
 #include "cli/stop_signals.hpp"
 #include "keeper/keeper.hpp"
 
-#include <CLI/CLI.hpp>
-
 #include <unistd.h>
 
 namespace weightfs::cli {
@@ -17,13 +15,13 @@ namespace {
 
 class KeeperCommand final : public Command {
  public:
-  void declare(CLI::App& app) override {
-    app.add_option("MOUNTPOINT", mountpoint_, "An existing directory.")->required();
-    app.add_option("--listen", listen_, "The unix socket on which the daemon finds the keeper.")
-        ->type_name("PATH")
-        ->required();
-    app.add_option("--user", user_,
-                   "Who may connect besides root. Default: weightfs, or else nobody.");
+  void declare(Options& options) override {
+    options.argument("MOUNTPOINT", "An existing directory.", mountpoint_);
+    options.required_option(
+        {"--listen", "PATH", "The unix socket on which the daemon finds the keeper."}, listen_);
+    options.option(
+        {"--user", "NAME", "Who may connect besides root. Default: weightfs, or else nobody."},
+        user_);
   }
 
   ExitCode run(Context& context) override {

@@ -9,7 +9,6 @@
 #include "control/json_codec.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 namespace weightfs::cli {
 
@@ -24,8 +23,8 @@ std::string resident_text(std::uint64_t resident, std::uint64_t size, bool compl
 
 class LsCommand final : public Command {
  public:
-  void declare(CLI::App& app) override {
-    app.add_option("NAME", name_, "A model, to list its files.");
+  void declare(Options& options) override {
+    options.optional_argument("NAME", "A model, to list its files.", name_);
   }
 
   ExitCode run(Context& context) override {

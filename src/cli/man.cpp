@@ -5,15 +5,13 @@
 #include "cli/command_line.hpp"
 #include "cli/man_page.hpp"
 
-#include <CLI/CLI.hpp>
-
 namespace weightfs::cli {
 
 namespace {
 
 class ManCommand final : public Command {
  public:
-  void declare(CLI::App&) override {}
+  void declare(Options&) override {}
 
   ExitCode run(Context& context) override {
     context.streams().out << man_page(CommandLine(command_table()).pages());

@@ -11,7 +11,6 @@
 #include "snapshot/manifest.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <thread>
@@ -24,13 +23,12 @@ constexpr std::string_view kStandardOutput = "-";
 
 class ManifestCommand final : public Command {
  public:
-  void declare(CLI::App& app) override {
-    app.add_option("DIR", directory_, "The directory.")->required();
-    app.add_option("--output", output_, "Write to this file instead; - is standard output.")
-        ->type_name("FILE");
-    app.add_option("--threads", threads_, "Files hashed at once. Default: one per processor.")
-        ->type_name("N")
-        ->check(CLI::Range(1U, 256U));
+  void declare(Options& options) override {
+    options.argument("DIR", "The directory.", directory_);
+    options.option({"--output", "FILE", "Write to this file instead; - is standard output."},
+                   output_);
+    options.number({"--threads", "N", "Files hashed at once. Default: one per processor."},
+                   threads_, 1, 256);
   }
 
   ExitCode run(Context& context) override {

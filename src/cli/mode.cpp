@@ -4,15 +4,13 @@
 
 #include "control/json_codec.hpp"
 
-#include <CLI/CLI.hpp>
-
 namespace weightfs::cli {
 
 namespace {
 
 class ModeCommand final : public Command {
  public:
-  void declare(CLI::App&) override {}
+  void declare(Options&) override {}
 
   ExitCode run(Context& context) override {
     const std::string mode = context.client().status().mode;

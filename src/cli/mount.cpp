@@ -10,8 +10,6 @@
 #include "cli/stop_signals.hpp"
 #include "keeper/keeper.hpp"
 
-#include <CLI/CLI.hpp>
-
 #include <unistd.h>
 #include <fstream>
 
@@ -23,11 +21,11 @@ constexpr const char* kControlPlaceholder = "{control-fd}";
 
 class MountCommand final : public Command {
  public:
-  void declare(CLI::App& app) override {
-    app.add_option("MOUNTPOINT", mountpoint_, "An existing directory.")->required();
-    app.add_flag("--detach", detach_,
-                 "Return once the mount is ready, and go on in the background.");
-    flags_.declare(app);
+  void declare(Options& options) override {
+    options.argument("MOUNTPOINT", "An existing directory.", mountpoint_);
+    options.flag("--detach", "Return once the mount is ready, and go on in the background.",
+                 detach_);
+    flags_.declare(options);
   }
 
   ExitCode run(Context& context) override {

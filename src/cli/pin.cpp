@@ -7,7 +7,6 @@
 #include "control/json_codec.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 namespace weightfs::cli {
 
@@ -15,10 +14,9 @@ namespace {
 
 class PinCommand final : public Command {
  public:
-  void declare(CLI::App& app) override {
-    app.add_option("NAME", name_, "The model.")->required();
-    app.add_option("--reason", request_.reason, "Why, for whoever wonders later.")
-        ->type_name("TEXT");
+  void declare(Options& options) override {
+    options.argument("NAME", "The model.", name_);
+    options.option({"--reason", "TEXT", "Why, for whoever wonders later."}, request_.reason);
   }
 
   ExitCode run(Context& context) override {

@@ -7,7 +7,6 @@
 #include "cli/setting_table.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <filesystem>
 
@@ -27,25 +26,22 @@ std::string help_of(const Setting& setting) {
 
 }  // namespace
 
-void SettingFlags::declare(CLI::App& app) {
-  app.add_option("--model", models_, "A model to add at start; may be given again for more.")
-      ->type_name("NAME=SOURCE")
-      ->allow_extra_args(false);
+void SettingFlags::declare(Options& options) {
+  options.repeated_option(
+      {"--model", "NAME=SOURCE", "A model to add at start; may be given again for more."}, models_);
   for (const Setting& setting : setting_table()) {
     if (setting.name == "socket") continue;
     const std::string key(setting.name);
     if (setting.kind == SettingKind::kBoolean) {
-      app.add_flag_callback(
-          flag(setting), [this, key, value = flag_value(setting)] { values_[key] = value; },
-          help_of(setting));
+      options.flag(flag(setting), help_of(setting),
+                   [this, key, value = flag_value(setting)] { values_[key] = value; });
       continue;
     }
     const bool path = setting.value_name == kPathValue;
     const auto take = [this, key, path](const std::string& text) {
       values_[key] = path && !text.empty() ? std::filesystem::absolute(text).string() : text;
     };
-    app.add_option_function<std::string>(flag(setting), take, help_of(setting))
-        ->type_name(std::string(setting.value_name));
+    options.option({flag(setting), std::string(setting.value_name), help_of(setting)}, take);
   }
 }
 

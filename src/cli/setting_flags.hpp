@@ -3,15 +3,12 @@
 #pragma once
 
 #include "cli/context.hpp"
+#include "cli/options.hpp"
 #include "cli/settings.hpp"
 
 #include <map>
 #include <string>
 #include <vector>
-
-namespace CLI {
-class App;
-}
 
 namespace weightfs::cli {
 
@@ -20,12 +17,11 @@ namespace weightfs::cli {
 class SettingFlags {
  public:
   /// Declares a flag for every setting but the socket, which every command has, and --model.
-  void declare(CLI::App& app);
+  void declare(Options& options);
   /// Flags, environment and file together. UsageError with what is wrong and where it stands. Paths
   /// in flags are relative to the working directory.
-  [[nodiscard]] LoadedSettings load(
-      const Context& context) const;  /// The same flags again, for a process that is to have the
-                                      /// same settings; with --config, but not
+  [[nodiscard]] LoadedSettings load(const Context& context) const;
+  /// The same flags again, for a process that is to have the same settings; with --config, but not
   /// --socket.
   [[nodiscard]] std::vector<std::string> arguments(const Context& context) const;
 

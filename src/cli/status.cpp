@@ -5,15 +5,13 @@
 #include "cli/status_text.hpp"
 #include "control/json_codec.hpp"
 
-#include <CLI/CLI.hpp>
-
 namespace weightfs::cli {
 
 namespace {
 
 class StatusCommand final : public Command {
  public:
-  void declare(CLI::App&) override {}
+  void declare(Options&) override {}
 
   ExitCode run(Context& context) override {
     const api::Status status = context.client().status();

@@ -4,17 +4,15 @@
 
 #include "control/json_codec.hpp"
 
-#include <CLI/CLI.hpp>
-
 namespace weightfs::cli {
 
 namespace {
 
 class UnmountCommand final : public Command {
  public:
-  void declare(CLI::App& app) override {
-    app.add_flag("--lazy", request_.lazy,
-                 "Take the mount away at once; whoever has a file open keeps it.");
+  void declare(Options& options) override {
+    options.flag("--lazy", "Take the mount away at once; whoever has a file open keeps it.",
+                 request_.lazy);
   }
 
   ExitCode run(Context& context) override {

@@ -7,7 +7,6 @@
 #include "control/json_codec.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 namespace weightfs::cli {
 
@@ -15,7 +14,7 @@ namespace {
 
 class UnpinCommand final : public Command {
  public:
-  void declare(CLI::App& app) override { app.add_option("NAME", name_, "The model.")->required(); }
+  void declare(Options& options) override { options.argument("NAME", "The model.", name_); }
 
   ExitCode run(Context& context) override {
     check_name_argument(name_);

@@ -8,7 +8,6 @@
 #include "control/json_codec.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 namespace weightfs::cli {
 
@@ -16,9 +15,9 @@ namespace {
 
 class UpdateCommand final : public Command {
  public:
-  void declare(CLI::App& app) override {
-    app.add_option("NAME", name_, "The model.")->required();
-    app.add_flag("--cold", cold_, "Do not fetch the new revision first.");
+  void declare(Options& options) override {
+    options.argument("NAME", "The model.", name_);
+    options.flag("--cold", "Do not fetch the new revision first.", cold_);
   }
 
   ExitCode run(Context& context) override {

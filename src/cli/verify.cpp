@@ -9,7 +9,6 @@
 #include "control/json_codec.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 namespace weightfs::cli {
 
@@ -17,8 +16,8 @@ namespace {
 
 class VerifyCommand final : public Command {
  public:
-  void declare(CLI::App& app) override {
-    app.add_option("NAME", name_, "A model; without it, everything in the store.");
+  void declare(Options& options) override {
+    options.optional_argument("NAME", "A model; without it, everything in the store.", name_);
   }
 
   ExitCode run(Context& context) override {

@@ -7,8 +7,6 @@
 #include "cli/input_check.hpp"
 #include "cli/wait_for_model.hpp"
 
-#include <CLI/CLI.hpp>
-
 #include <optional>
 
 namespace weightfs::cli {
@@ -17,10 +15,9 @@ namespace {
 
 class WaitCommand final : public Command {
  public:
-  void declare(CLI::App& app) override {
-    app.add_option("NAME", name_, "The model.")->required();
-    app.add_option("--timeout", timeout_, "Give up with status 3 after this long.")
-        ->type_name("DURATION");
+  void declare(Options& options) override {
+    options.argument("NAME", "The model.", name_);
+    options.option({"--timeout", "DURATION", "Give up with status 3 after this long."}, timeout_);
   }
 
   ExitCode run(Context& context) override {

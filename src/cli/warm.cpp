@@ -9,7 +9,6 @@
 #include "control/json_codec.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 namespace weightfs::cli {
 
@@ -17,9 +16,9 @@ namespace {
 
 class WarmCommand final : public Command {
  public:
-  void declare(CLI::App& app) override {
-    app.add_option("NAME", name_, "The model.")->required();
-    app.add_flag("--wait", wait_, "Return when every byte is verified.");
+  void declare(Options& options) override {
+    options.argument("NAME", "The model.", name_);
+    options.flag("--wait", "Return when every byte is verified.", wait_);
   }
 
   ExitCode run(Context& context) override {

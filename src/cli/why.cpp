@@ -7,7 +7,6 @@
 #include "control/json_codec.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <filesystem>
 
@@ -21,8 +20,8 @@ void print_fact(Streams& streams, std::string_view name, std::string_view value)
 
 class WhyCommand final : public Command {
  public:
-  void declare(CLI::App& app) override {
-    app.add_option("PATH", path_, "A path under the mount point.")->required();
+  void declare(Options& options) override {
+    options.argument("PATH", "A path under the mount point.", path_);
   }
 
   ExitCode run(Context& context) override {

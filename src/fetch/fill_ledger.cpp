@@ -304,12 +304,12 @@ bool FillLedger::may_start(TimePoint now) const noexcept {
 }
 
 std::optional<ByteRange> FillLedger::take_demand() {
-  std::vector<ByteRange> ranges = demand();
+  const std::vector<ByteRange> ranges = demand();
   if (const auto bad = retry_.avoid()) {
-    const auto elsewhere = std::stable_partition(
-        ranges.begin(), ranges.end(),
-        [&](ByteRange range) { return *bad < range.begin || range.end <= *bad; });
-    const auto range = planner_.take_demand({ranges.begin(), elsewhere}, {});
+    std::vector<ByteRange> elsewhere = ranges;
+    std::erase_if(elsewhere,
+                  [&](ByteRange range) { return range.begin <= *bad && *bad < range.end; });
+    const auto range = planner_.take_demand(elsewhere, {});
     if (range || planner_.has_missing(beyond(*bad))) return range;
   }
   return planner_.take_demand(ranges, ahead());
