@@ -46,10 +46,10 @@ TEST_CASE("a job that throws fails with the error's code, foreign exceptions are
 }
 
 TEST_CASE("starting a running job again joins it, a finished one runs anew") {
-  JobTable jobs;
   std::promise<void> gate;
   const auto opened = gate.get_future().share();
   std::atomic<int> runs = 0;
+  JobTable jobs;  // ends before what its jobs use
   const auto body = [&](const Job& job) {
     ++runs;
     job.report({"fetching", 3, 9});

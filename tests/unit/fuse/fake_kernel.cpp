@@ -80,9 +80,9 @@ std::uint64_t FakeKernel::send(std::uint32_t opcode, std::uint64_t node,
   header.nodeid = node;
   header.pid = pid;
   std::vector<std::byte> message(header.len);
-  std::memcpy(message.data(), &header, sizeof header);
-  if (!body.empty()) std::memcpy(message.data() + sizeof header, body.data(), body.size());
-  if (::write(kernel_.value(), message.data(), message.size()) < 0) {
+  std::memcpy(buffer_.data(), &header, sizeof header);
+  if (!body.empty()) std::memcpy(buffer_.data() + sizeof header, body.data(), body.size());
+  if (::write(kernel_.value(), buffer_.data(), message.size()) < 0) {
     throw std::runtime_error("the server is gone");
   }
   sent_[header.unique] = std::move(message);
@@ -91,7 +91,7 @@ std::uint64_t FakeKernel::send(std::uint32_t opcode, std::uint64_t node,
 
 void FakeKernel::resend(std::uint64_t unique) {
   const auto& message = sent_.at(unique);
-  if (::write(kernel_.value(), message.data(), message.size()) < 0) {
+  if (::write(kernel_.value(), buffer_.data(), message.size()) < 0) {
     throw std::runtime_error("the server is gone");
   }
 }
@@ -128,18 +128,18 @@ std::vector<std::int32_t> FakeKernel::notifications(std::size_t count) {
 bool FakeKernel::receive(int milliseconds) {
   pollfd waiting = {kernel_.value(), POLLIN, 0};
   if (::poll(&waiting, 1, milliseconds) <= 0) return false;
-  std::vector<std::byte> message(kLargestReply);
-  const ssize_t got = ::recv(kernel_.value(), message.data(), message.size(), 0);
+  buffer_.resize(kLargestReply);
+  const ssize_t got = ::recv(kernel_.value(), buffer_.data(), buffer_.size(), 0);
   fuse_out_header header = {};
   if (got < static_cast<ssize_t>(sizeof header)) throw std::runtime_error("a reply without header");
-  std::memcpy(&header, message.data(), sizeof header);
+  std::memcpy(&header, buffer_.data(), sizeof header);
   if (header.len != static_cast<std::size_t>(got)) throw std::runtime_error("a reply cut short");
   if (header.unique == 0) {
     notifications_.push_back(header.error);
   } else if (sent_.contains(header.unique)) {  // others the kernel refuses with ENOENT
     Reply& reply = replies_[header.unique];
     reply.error = header.error;
-    reply.payload.assign(message.begin() + sizeof header, message.begin() + got);
+    reply.payload.assign(buffer_.begin() + sizeof header, buffer_.begin() + got);
   }
   return true;
 }

@@ -82,6 +82,7 @@ class FakeKernel {
   std::map<std::uint64_t, std::vector<std::byte>> sent_;
   std::map<std::uint64_t, Reply> replies_;
   std::vector<std::int32_t> notifications_;
+  std::vector<std::byte> buffer_;  ///< of receive()
 };
 
 }  // namespace weightfs::fuse::test

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <fstream>
 #include <memory>
 
@@ -81,18 +82,25 @@ struct Fixture {
   std::unique_ptr<Mounted> daemon;
 };
 
-// Reads a file to its end through its filling node and waits until it has a complete one.
-std::uint64_t complete(Fixture& fixture, const std::string& path) {
-  const std::uint64_t filling = fixture.node(path);
-  CHECK(fixture.open(filling).error == 0);
-  fixture.read_all(filling);
-  fixture.release(filling);
-  for (int i = 0; i < 10'000; ++i) {
+// Looks a path up until its node is such a one.
+template <class Predicate>
+std::uint64_t node_that(Fixture& fixture, const std::string& path, Predicate predicate) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (std::chrono::steady_clock::now() < deadline) {
     const std::uint64_t now = fixture.node(path);
-    if (now != filling) return now;
+    if (predicate(now)) return now;
   }
-  FAIL("the file did not complete");
+  FAIL("no such node in time");
   return 0;
+}
+
+// Reads a file to its end and waits until it has a complete node.
+std::uint64_t complete(Fixture& fixture, const std::string& path) {
+  const std::uint64_t node = fixture.node(path);
+  CHECK(fixture.open(node).error == 0);
+  fixture.read_all(node);
+  fixture.release(node);
+  return node_that(fixture, path, [](std::uint64_t now) { return (now & 1) != 0; });
 }
 
 }  // namespace
@@ -227,9 +235,7 @@ TEST_CASE("after a boot a blob is checked before it is passed through", "[fuse]"
     REQUIRE(fixture.open(checked).error == 0);
     CHECK(fixture.read_all(checked) == weights());
     fixture.release(checked);
-    std::uint64_t now = checked;
-    for (int i = 0; i < 10'000 && now != whole; ++i) now = fixture.node(path);
-    CHECK(now == whole);
+    CHECK(complete(fixture, path) == whole);
   }
   SECTION("a damaged one is never read, and fetched again") {
     const Digest digest = Digest::of(weights());
@@ -251,9 +257,9 @@ TEST_CASE("after a boot a blob is checked before it is passed through", "[fuse]"
     REQUIRE(fixture.open(checked).error == 0);
     CHECK(fixture.kernel.read(checked, 1'000'000, 4096).error == -EIO);
     fixture.release(checked);
-    std::uint64_t mended = checked;
-    for (int i = 0; i < 10'000 && mended == checked; ++i) mended = fixture.node(path);
-    CHECK(mended != checked);  // no page of the damaged blob can be met there
+    // No page of the damaged blob can be met there.
+    const std::uint64_t mended =
+        node_that(fixture, path, [&](std::uint64_t now) { return now != checked; });
     REQUIRE(fixture.open(mended).error == 0);
     CHECK(fixture.read_all(mended) == weights());
     fixture.release(mended);
