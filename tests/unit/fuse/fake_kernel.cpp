@@ -80,9 +80,9 @@ std::uint64_t FakeKernel::send(std::uint32_t opcode, std::uint64_t node,
   header.nodeid = node;
   header.pid = pid;
   std::vector<std::byte> message(header.len);
-  std::memcpy(buffer_.data(), &header, sizeof header);
-  if (!body.empty()) std::memcpy(buffer_.data() + sizeof header, body.data(), body.size());
-  if (::write(kernel_.value(), buffer_.data(), message.size()) < 0) {
+  std::memcpy(message.data(), &header, sizeof header);
+  if (!body.empty()) std::memcpy(message.data() + sizeof header, body.data(), body.size());
+  if (::write(kernel_.value(), message.data(), message.size()) < 0) {
     throw std::runtime_error("the server is gone");
   }
   sent_[header.unique] = std::move(message);
@@ -91,7 +91,7 @@ std::uint64_t FakeKernel::send(std::uint32_t opcode, std::uint64_t node,
 
 void FakeKernel::resend(std::uint64_t unique) {
   const auto& message = sent_.at(unique);
-  if (::write(kernel_.value(), buffer_.data(), message.size()) < 0) {
+  if (::write(kernel_.value(), message.data(), message.size()) < 0) {
     throw std::runtime_error("the server is gone");
   }
 }
