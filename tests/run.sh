@@ -7,7 +7,7 @@
 # Installs what the tests need, builds, runs the suites and ends with the line
 # "N passed, N failed[, N skipped]". A suite that could not run counts as failed. The mount suites run
 # in mount and process namespaces of their own: whatever goes wrong, nothing stays mounted or running.
-# JOBS=N compiles with N processes (2 by default).
+# JOBS=N compiles and runs the mount suites with N processes (2 by default).
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -73,8 +73,8 @@ run_mount() {
   "${isolate[@]}" true 2>/dev/null || isolate=()
   # The shell stays the first process of the namespace, so that orphans are reaped.
   WEIGHTFS_BUILD=$PWD/$dir timeout -k 10 "${MOUNT_TIMEOUT:-1200}" "${isolate[@]}" \
-    bash -c '"$@"; exit $?' pytest "$kPython" -m pytest -p no:cacheprovider -q \
-    --junitxml="$results" "$@" tests/integration </dev/null
+    bash -c '"$@"; exit $?' pytest "$kPython" -m pytest -p no:cacheprovider -q -n "$kJobs" \
+    --durations=10 --junitxml="$results" "$@" tests/integration </dev/null
   tally junit "$results"
 }
 

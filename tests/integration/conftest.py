@@ -9,6 +9,8 @@ do not have it (before 6.9), where the same tests run daemon-served.
 Marks: `short` also runs under the address sanitizer, `stress` under the thread sanitizer.
 """
 
+import contextlib
+import fcntl
 import os
 import pathlib
 import re
@@ -112,6 +114,14 @@ def kept(work):
     return folder
 
 
+@contextlib.contextmanager
+def alone(folder):
+    """One process at a time: the suite may run in several."""
+    with open(folder / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 @pytest.fixture
 def folder(work, request):
     """A folder for one test, removed after it."""
@@ -131,12 +141,14 @@ def certificates(work):
 
 @pytest.fixture(scope="session")
 def small(kept):
-    return models.cached(kept / "small", *SMALL, seed=1)
+    with alone(kept):
+        return models.cached(kept / "small", *SMALL, seed=1)
 
 
 @pytest.fixture(scope="session")
 def large(kept):
-    return models.cached(kept / "large", *LARGE, seed=2)
+    with alone(kept):
+        return models.cached(kept / "large", *LARGE, seed=2)
 
 
 @pytest.fixture(scope="session")
