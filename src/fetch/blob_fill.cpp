@@ -359,9 +359,11 @@ void BlobFill::complete(const store::Blob& blob) {
 void BlobFill::fail(const Error& error, Ending ending) {
   std::vector<std::function<void()>> callbacks;
   std::shared_ptr<MemoryWindow::Stream> memory;
+  bool disowned = false;
   auto reads = state_.with([&](State& state) {
     auto waiting = state.ledger.fail(error);
     if (waiting) {
+      disowned = ending != Ending::kKeep && state.ledger.disown();
       callbacks = std::exchange(state.on_end, {});
       memory = std::exchange(state.memory, nullptr);
     }
@@ -371,6 +373,7 @@ void BlobFill::fail(const Error& error, Ending ending) {
   memory.reset();
   stop_.request_stop();
   FillContext& context = host_->context();
+  if (disowned) context.observer.on_disowned(target_);
   partial_->close(ending, error.what(), context.log);
   partial_->release();
   if (error.code() != Errc::kCancelled) {
@@ -392,7 +395,9 @@ void BlobFill::disk_failed(const Error& error) {
   std::vector<std::function<void()>> callbacks;
   std::vector<ParkedRead> ready;
   auto memory = std::make_shared<MemoryWindow::Stream>(context.window);
+  bool disowned = false;
   const bool moved = state_.with([&](State& state) {
+    disowned = state.ledger.unproven();
     if (!state.ledger.move_to_memory()) return false;
     state.data = nullptr;
     state.memory = std::move(memory);
@@ -401,6 +406,7 @@ void BlobFill::disk_failed(const Error& error) {
     return true;
   });
   if (!moved) return;
+  if (disowned) context.observer.on_disowned(target_);
   ++context.tally.streamed;
   context.log.warning("{}: {}; reading past the disk", name(), error.what());
   partial_->close(Ending::kDiscard, {}, context.log);

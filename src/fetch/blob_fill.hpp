@@ -77,6 +77,10 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   [[nodiscard]] bool tick();
   void checkpoint();
   void close_if_idle();
+  /// See FillLedger.
+  [[nodiscard]] bool unproven() const {
+    return state_.with([](const State& state) { return state.ledger.unproven(); });
+  }
 
  private:
   struct State {

@@ -28,11 +28,13 @@ FillLedger::FillLedger(const snapshot::File& file, const FetcherOptions& options
     : plan_(plan_for(file, options)),
       deadline_(options.deadline),
       strict_(options.verify == Verify::kStrict),
+      one_version_(!file.sha256 && !file.validator.empty()),
       place_(start.place),
       planner_(plan_, start.written),
       pattern_(file, {.file_ahead_after = options.file_ahead_after,
                       .snapshot_ahead_after = options.snapshot_ahead_after}),
       retry_(options.retry, start.seed) {
+  if (planner_.written_bytes() > 0) shown_ = !strict_ && !one_version_;
 }
 
 bool FillLedger::join() noexcept {
@@ -156,7 +158,7 @@ std::vector<ParkedRead> FillLedger::received(ByteRange bytes, ByteRange whole,
   last_progress_ = now;
   retry_.on_bytes(bytes);
   if (whole.empty()) return {};
-  planner_.set_written(whole);
+  came(whole);
   if (place_ == Place::kMemory) return parked_.attach(whole.begin / kBlock, block);
   if (strict_) return {};
   bool held = false;
@@ -189,9 +191,20 @@ std::vector<ParkedRead> FillLedger::clone_ended(bool cloned) {
   --running_;
   clone_ = Clone::kOver;
   if (!cloned || !filling() || place_ != Place::kDisk) return {};
-  planner_.set_written(whole());
+  came(whole());
   if (strict_) return {};
   return parked_.remove_if([&](const ParkedRead& read) { return !awaits_verdict(read.range); });
+}
+
+void FillLedger::came(ByteRange whole) {
+  planner_.set_written(whole);
+  shown_ = shown_ || (!strict_ && !one_version_);
+}
+
+bool FillLedger::disown() noexcept {
+  const bool unproven = this->unproven();
+  shown_ = false;
+  return unproven;
 }
 
 FillLedger::Tick FillLedger::tick(TimePoint now) {
@@ -241,6 +254,8 @@ bool FillLedger::move_to_memory() {
   clone_ = Clone::kOver;
   hashed_ = 0;
   hashing_ = false;
+  verified_ = false;
+  shown_ = false;
   return true;
 }
 

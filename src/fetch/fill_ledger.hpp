@@ -100,13 +100,18 @@ class FillLedger {
 
   // Turns of fate.
 
-  /// The disk is of no use any more: everything is missing again. Returns false if it was so
-  /// already, or the fill is over.
+  /// The disk is of no use any more: everything is missing again, and what was given out is
+  /// disowned. Returns false if it was so already, or the fill is over.
   [[nodiscard]] bool move_to_memory();
   /// Returns who waited for it; nullopt where the fill had failed meanwhile.
   [[nodiscard]] std::optional<std::vector<ParkedRead>> complete();
   /// Only the first failure counts, and none after completion: then nullopt.
   [[nodiscard]] std::optional<std::vector<ParkedRead>> fail(const Error& error);
+
+  /// Readers may have bytes that nothing has proven, neither a digest nor a validator.
+  [[nodiscard]] bool unproven() const noexcept { return shown_ && !verified_; }
+  /// The bytes that came so far do not count any more. Returns unproven().
+  [[nodiscard]] bool disown() noexcept;
 
   [[nodiscard]] FillState state() const noexcept { return state_; }
   [[nodiscard]] Place place() const noexcept { return place_; }
@@ -120,6 +125,7 @@ class FillLedger {
   /// The last block of a file that is being fetched to its end is given out with the verdict on the
   /// whole, so that whoever reads all of it learns of wrong bytes by an error.
   [[nodiscard]] bool awaits_verdict(ByteRange range) const noexcept;
+  void came(ByteRange whole);
   [[nodiscard]] bool wanting() const noexcept;
   [[nodiscard]] bool may_start(TimePoint now) const noexcept;
   [[nodiscard]] bool wants_ahead_at(Urgency urgency) const noexcept;
@@ -133,6 +139,8 @@ class FillLedger {
   const Planner::Options plan_;
   const std::chrono::milliseconds deadline_;
   const bool strict_;
+  /// All bytes under the key are of one version: the validator is part of it, and was compared.
+  const bool one_version_;
 
   Place place_;
   FillState state_ = FillState::kFilling;
@@ -157,6 +165,7 @@ class FillLedger {
   std::uint64_t hashed_ = 0;
   bool hashing_ = false;
   bool verified_ = false;
+  bool shown_ = false;  ///< whole blocks came that may be given out, and that may be any version's
 };
 
 }  // namespace weightfs::fetch

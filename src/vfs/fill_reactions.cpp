@@ -24,7 +24,9 @@ void FillReactions::on_failed(const fetch::Target& target, const Error& error) {
   log_.warning("fill of {} of {} failed: {}", target.file().path, target.snapshot->source(),
                error.what());
   last_errors_.set(target.key(), error.what());
-  if (error.code() != Errc::kCorrupt) return;
+}
+
+void FillReactions::on_disowned(const fetch::Target& target) {
   incarnations_.retire(target.key());
   dentries_.invalidate(target.key());
 }

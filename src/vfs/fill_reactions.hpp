@@ -15,9 +15,9 @@
 namespace weightfs::vfs {
 
 /// What the mount does about fills: a completed file gets its passthrough node and, where the
-/// listing had no digest, its snapshot learns it; one with wrong bytes gets a node that has no
-/// poisoned pages; a loader gets the rest of its snapshot. Thread-safe; everything given must
-/// outlive it.
+/// listing had no digest, its snapshot learns it; one whose bytes turned out to be wrong, or
+/// can be proven no more, gets a node that has none of their pages; a loader gets the rest of its
+/// snapshot. Thread-safe; everything given must outlive it.
 class FillReactions final : public fetch::FillObserver {
  public:
   FillReactions(catalog::Catalog& catalog, Dentries& dentries, Incarnations& incarnations,
@@ -33,6 +33,7 @@ class FillReactions final : public fetch::FillObserver {
   void attach(fetch::Warmer* warmer) noexcept { warmer_ = warmer; }
 
   void on_complete(const fetch::Target& target, const store::Blob& blob) override;
+  void on_disowned(const fetch::Target& target) override;
   void on_failed(const fetch::Target& target, const Error& error) override;
   void on_loader(const fetch::Target& target) override;
 

@@ -72,6 +72,7 @@ class LearningObserver final : public fetch::FillObserver {
       catalog_.learn(target.snapshot->key(), target.file_index, blob.digest);
     }
   }
+  void on_disowned(const fetch::Target&) override {}
   void on_failed(const fetch::Target&, const Error&) override {}
   void on_loader(const fetch::Target&) override {}
 

@@ -34,6 +34,11 @@ void RecordingObserver::on_complete(const Target& target, const store::Blob& blo
   });
 }
 
+void RecordingObserver::on_disowned(const Target& target) {
+  if (when_disowned) when_disowned(target);
+  state_.with([&](State& state) { state.disowned.push_back(target.file().path); });
+}
+
 void RecordingObserver::on_failed(const Target& target, const Error& error) {
   if (then) then(target);
   state_.with([&](State& state) { state.failed.push_back(error.code()); });
@@ -45,6 +50,10 @@ void RecordingObserver::on_loader(const Target&) {
 
 std::vector<std::string> RecordingObserver::completed() const {
   return state_.with([](const State& state) { return state.completed; });
+}
+
+std::vector<std::string> RecordingObserver::disowned() const {
+  return state_.with([](const State& state) { return state.disowned; });
 }
 
 std::vector<Errc> RecordingObserver::failed() const {

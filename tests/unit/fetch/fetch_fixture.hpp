@@ -46,19 +46,24 @@ class TestClock final : public Clock {
 class RecordingObserver final : public FillObserver {
  public:
   void on_complete(const Target& target, const store::Blob& blob) override;
+  void on_disowned(const Target& target) override;
   void on_failed(const Target& target, const Error& error) override;
   void on_loader(const Target& target) override;
 
   [[nodiscard]] std::vector<std::string> completed() const;
+  [[nodiscard]] std::vector<std::string> disowned() const;
   [[nodiscard]] std::vector<Errc> failed() const;
   [[nodiscard]] unsigned loaders() const;
   [[nodiscard]] std::optional<Digest> last_digest() const;
   /// Called within on_failed, once each.
   std::function<void(const Target&)> then;
+  /// Called within on_disowned, once each.
+  std::function<void(const Target&)> when_disowned;
 
  private:
   struct State {
     std::vector<std::string> completed;
+    std::vector<std::string> disowned;
     std::vector<Errc> failed;
     unsigned loaders = 0;
     std::optional<Digest> last_digest;

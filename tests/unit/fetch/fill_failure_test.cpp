@@ -228,6 +228,68 @@ TEST_CASE_METHOD(FetchFixture, "when a failure is reported, the next fill can be
   CHECK(reads_right(next, {0, 100}));
 }
 
+TEST_CASE_METHOD(
+    FetchFixture,
+    "bytes that were given out and may be another version's are disowned with the fill") {
+  const auto changed = std::make_shared<std::atomic<bool>>(false);
+  source->on_chunk([changed](const auto&, ByteRange, std::stop_token) {
+    if (*changed) throw Error(Errc::kChanged, "another object");
+  });
+  start();
+  snapshot::File file = FakeSource::file("a", kMiB);
+  bool expected = true;
+  SECTION("the digest of the file is known, and nothing says which version the bytes are of") {
+  }
+  SECTION("the file is known by its validator, as its key is") {
+    file.sha256.reset();
+    file.validator = "\"etag\"";
+    expected = false;
+  }
+  const Target wanted = target(file);
+  FillPtr fill = fetcher().fill(wanted);
+  CHECK(reads_right(fill, {0, 100}));
+  SECTION("by this fill") {
+  }
+  SECTION("by an earlier one") {
+    fill.reset();
+    REQUIRE(eventually([&] { return fetcher().fills().empty(); }));
+    fill = fetcher().fill(wanted);
+  }
+  *changed = true;
+  CHECK(PendingRead(fill, 512 * kKiB, 100).failure() == Errc::kChanged);
+  CHECK(observer.disowned().size() == (expected ? 1 : 0));
+}
+
+TEST_CASE_METHOD(FetchFixture, "where nothing was given out there is nothing to disown") {
+  source->on_chunk([](const auto&, ByteRange, std::stop_token) {
+    throw Error(Errc::kChanged, "another object");
+  });
+  start();
+  CHECK(PendingRead(this->fill("a", kMiB), 0, 100).failure() == Errc::kChanged);
+  CHECK(observer.disowned().empty());
+}
+
+TEST_CASE_METHOD(FetchFixture, "bytes are disowned before the next fill of their key can begin") {
+  start();
+  snapshot::File file = FakeSource::file("a", kMiB);
+  file.sha256 = Digest::of("something else");
+  const Target wanted = target(file);
+  const FillPtr fill = fetcher().fill(wanted);
+  std::future<FillPtr> next;
+  observer.when_disowned = [&](const Target&) {
+    CHECK(fill->progress().state == FillState::kFailed);
+    next = std::async(std::launch::async, [&] { return fetcher().fill(wanted); });
+    // It can only come once this returns, so the wait is in vain.
+    CHECK(next.wait_for(50ms) == std::future_status::timeout);
+  };
+  CHECK(reads_right(fill, {0, 100}));
+  fill->want(Want::kFile);
+  REQUIRE(eventually([&] { return !observer.failed().empty(); }));
+  CHECK(observer.disowned().size() == 1);
+  observer.when_disowned = nullptr;
+  CHECK(next.get() != fill);
+}
+
 TEST_CASE_METHOD(FetchFixture, "the end of the process ends every wait at once") {
   source->on_chunk([&](const auto&, ByteRange, std::stop_token stop) { gate.wait(stop); });
   start();

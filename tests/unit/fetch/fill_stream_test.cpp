@@ -99,6 +99,24 @@ TEST_CASE_METHOD(FetchFixture, "without the store, not even what it has is used"
   CHECK(source->delivered() == 2 * kMiB);
 }
 
+TEST_CASE_METHOD(FetchFixture, "what was only streamed is disowned when a fill that keeps begins") {
+  options.keep = Keep::kMemoryOnly;
+  start();
+  const Target wanted = target("a", kMiB);
+  for (int i = 0; i < 3; ++i) {
+    CHECK(reads_right(fetcher().fill(wanted), {0, 100}));
+    REQUIRE(eventually([&] { return fetcher().fills().empty(); }));
+  }
+  CHECK(observer.disowned().empty());  // streams follow one another
+  fetcher().set_keep(Keep::kStore);
+  FillPtr fill = fetcher().fill(wanted);
+  CHECK(observer.disowned() == std::vector<std::string>{"a"});
+  fill.reset();
+  REQUIRE(eventually([&] { return fetcher().fills().empty(); }));
+  fill = fetcher().fill(wanted);
+  CHECK(observer.disowned().size() == 1);
+}
+
 TEST_CASE_METHOD(FetchFixture, "a sequential reader is read ahead for, modestly") {
   options.keep = Keep::kMemoryOnly;
   options.file_ahead_after = kMiB;
@@ -197,6 +215,7 @@ TEST_CASE_METHOD(FetchFixture,
   CHECK(eventually([&] { return store->usage().partial_bytes == 0; }));
   CHECK(read_through(*this, fill, 12 * kMiB, kMiB).first);
   CHECK(observer.failed().empty());
+  CHECK(observer.disowned().size() == 1);
 }
 
 TEST_CASE_METHOD(FetchFixture,
