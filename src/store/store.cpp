@@ -79,8 +79,9 @@ std::uint64_t Store::remove(const Digest& digest) {
   return state_->remove(digest);
 }
 
-void Store::quarantine(const Digest& digest, const std::string& reason) {
-  state_->quarantine_blob(digest, std::nullopt, reason);
+void Store::quarantine(const Digest& digest, const std::string& reason,
+                       const std::optional<Identity>& identity) {
+  state_->quarantine_blob(digest, identity, reason);
 }
 
 VerifyOutcome Store::verify(const Digest& digest,

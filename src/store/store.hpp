@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "digest/digest.hpp"
 #include "store/blob.hpp"
+#include "store/identity.hpp"
 #include "store/partial_blob.hpp"
 #include "store/quarantine.hpp"
 
@@ -94,8 +95,11 @@ class Store {
   /// none.
   std::uint64_t remove(const Digest& digest);
   /// Moves a blob that is not what its name says to quarantine/ (bounded; the oldest go first).
-  /// Whoever has it open keeps it. Nothing happens if there is no such blob.
-  void quarantine(const Digest& digest, const std::string& reason);
+  /// Whoever has it open keeps it. Nothing happens if there is no such blob, or if it is not the
+  /// file of `identity` (identity_of() of the descriptor that was checked): a judgement on bytes
+  /// that are gone says nothing of those that came in their place.
+  void quarantine(const Digest& digest, const std::string& reason,
+                  const std::optional<Identity>& identity = std::nullopt);
   /// Re-hashes a blob as it is on disk, past the page cache where that can be had, and quarantines
   /// it if it is not intact (`.parts` tells where; an unreadable sector counts). `progress` gets
   /// the bytes hashed since its last call and may throw to stop.
