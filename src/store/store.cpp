@@ -36,8 +36,7 @@ void Store::touch(const Digest& digest) {
 }
 
 bool Store::verified_this_boot(const Digest& digest) const {
-  const std::optional<IndexRow> row = state_->row(digest);
-  return row && state_->boot() != 0 && row->verified_boot == state_->boot();
+  return state_->verified_this_boot(digest);
 }
 
 void Store::mark_verified(const Digest& digest) {

@@ -65,9 +65,9 @@ class Store {
   ~Store();
 
   /// The blob, opened, after its identity (size, mtime, inode) was compared with the index. One
-  /// that is missing or differs is dropped from the store (differs: quarantined) and is a miss. An
-  /// index that fails makes everything a miss. Error kIo where the file cannot be opened for
-  /// another reason.
+  /// that is missing, unreadable or differs is dropped from the store (quarantined, if there is
+  /// something to keep) and is a miss. An index that fails makes everything a miss. Error kIo where
+  /// the file cannot be opened for a reason that is not its own (too many open files).
   [[nodiscard]] std::optional<Blob> find(const Digest& digest);
   /// As find, without opening: for attributes. Asks the index only, which is in the page cache.
   [[nodiscard]] bool contains(const Digest& digest) const;
@@ -79,8 +79,8 @@ class Store {
   /// whoever called mark_verified().
   [[nodiscard]] bool verified_this_boot(const Digest& digest) const;
   void mark_verified(const Digest& digest);
-  /// What check_part() needs; nullopt where `.parts` is missing or damaged (verify() writes it
-  /// anew).
+  /// What check_part() needs; nullopt where `.parts` is missing, damaged or unreadable (verify()
+  /// writes it anew).
   [[nodiscard]] std::optional<std::vector<Midstate>> midstates(const Digest& digest) const;
 
   /// Resumes or creates the partial blob of this key. Error kNoSpace, kIo, kInvalid (another size;
