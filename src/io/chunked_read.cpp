@@ -60,6 +60,7 @@ void ChunkedRead::start_next(std::span<std::byte> buffer) {
 
 void ChunkedRead::ask(Chunk& chunk, std::uint64_t tag) {
   chunk.asked_from = round_down(chunk.got, file_.alignment());
+  chunk.asked_direct = file_.direct();
   // The chunk is a multiple of every alignment, so rounding up stays within its buffer.
   std::size_t end = chunk.wanted + file_.alignment() - 1;
   end = std::min(round_down(end, file_.alignment()), chunk.buffer.size());
@@ -69,7 +70,8 @@ void ChunkedRead::ask(Chunk& chunk, std::uint64_t tag) {
 
 void ChunkedRead::complete(Chunk& chunk, std::uint64_t tag, int result) {
   if (result == -EINTR || result == -EAGAIN) return ask(chunk, tag);
-  if (result == -EINVAL && file_.direct()) {
+  // As it was asked, not as the file is now: all that were in flight are refused, not the first.
+  if (result == -EINVAL && chunk.asked_direct) {
     file_.fall_back_to_buffered();
     return ask(chunk, tag);
   }

@@ -40,6 +40,7 @@ class ChunkedRead {
     std::size_t wanted = 0;      ///< from there to the last byte that is wanted
     std::size_t got = 0;         ///< valid bytes from `offset` on
     std::size_t asked_from = 0;  ///< where the read in flight began, from `offset` on
+    bool asked_direct = false;   ///< whether the file was direct then
     bool done = false;
     bool ended = false;  ///< the file is shorter than that
     int error = 0;       ///< errno

@@ -2,6 +2,7 @@
 // Copyright the weightfs authors
 #include "io/reader_pool.hpp"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -29,16 +30,21 @@ std::size_t ReaderPool::idle() const {
 }
 
 void ReaderPool::give_back(std::unique_ptr<DirectReader> reader) noexcept {
-  std::vector<std::unique_ptr<DirectReader>> surplus;  // freed without the lock
+  // Freed without the lock, and so is `reader` where it is not kept.
+  std::unique_ptr<DirectReader> surplus;
   state_.with([&](State& state) {
-    if (--state.in_use == 0) {
-      surplus = std::exchange(state.idle, {});
-      reader->release_pages();
+    const unsigned in_use = --state.in_use;
+    // No more were idle than in use, so that at most one is too many now.
+    if (state.idle.size() > in_use) {
+      surplus = std::move(state.idle.back());
+      state.idle.pop_back();
     }
+    if (state.idle.size() >= std::max(in_use, 1U)) return;
+    if (in_use == 0) reader->release_pages();
     try {
       state.idle.push_back(std::move(reader));
     } catch (const std::bad_alloc&) {
-      surplus.clear();  // and `reader` is freed: it is a cache
+      // Freed: it is a cache.
     }
   });
 }

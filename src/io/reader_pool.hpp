@@ -10,8 +10,9 @@
 
 namespace weightfs::io {
 
-/// DirectReaders for whoever reads at the moment. While anybody does, finished ones are kept warm
-/// for the next range; when the last is done, all but one are freed and that one holds no memory.
+/// DirectReaders for whoever reads at the moment. Finished ones are kept warm for the next range,
+/// but never more than are in use, so that all pools together hold at most twice what is being read
+/// with; when the last is done, one is kept, and that one holds no memory.
 ///
 /// Thread-safe. Leases must not outlive it.
 class ReaderPool {

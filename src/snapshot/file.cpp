@@ -25,7 +25,9 @@ const char* path_fault(std::string_view path) noexcept {
   if (path.size() > kMaxPathBytes) return "has more than 4096 bytes";
   if (path.front() == '/') return "is absolute";
   if (path.find('\0') != std::string_view::npos) return "has a NUL byte";
+  std::size_t depth = 0;
   for (std::size_t begin = 0;;) {
+    if (++depth > kMaxDepth) return "has more than 128 components";
     const std::size_t end = path.find('/', begin);
     if (const char* what = fault(path.substr(begin, end - begin))) return what;
     if (end == std::string_view::npos) return nullptr;

@@ -29,6 +29,8 @@ struct File {
 
 inline constexpr std::size_t kMaxPathBytes = 4096;
 inline constexpr std::size_t kMaxNameBytes = 255;
+/// Components of a path. Each file may cost that many directories.
+inline constexpr std::size_t kMaxDepth = 128;
 /// The largest size that off_t, and so every system call, can hold.
 inline constexpr std::uint64_t kMaxFileSize = (1ULL << 63) - 1;
 

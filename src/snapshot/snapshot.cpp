@@ -60,7 +60,7 @@ class TreeHasher {
 /// Throws where two sorted paths cannot stand in one tree. Between "a" and "a/b" may sort "a-b", so
 /// `prefixes` holds every earlier path that the current one begins with; the work is linear in
 /// bytes.
-void check_tree(const std::vector<File>& files) {
+void check_relations(const std::vector<File>& files) {
   std::vector<std::string_view> prefixes;
   for (const File& file : files) {
     const std::string_view path = file.path;
@@ -75,6 +75,22 @@ void check_tree(const std::vector<File>& files) {
       }
     }
     prefixes.push_back(path);
+  }
+}
+
+/// Sorted paths below one directory stand together: each '/' beyond what a path has in common with
+/// the one before it begins a directory.
+void check_directories(const std::vector<File>& files) {
+  std::size_t directories = 0;
+  std::string_view before;
+  for (const File& file : files) {
+    const std::string_view path = file.path;
+    const auto differs = std::ranges::mismatch(path, before).in1;
+    directories += static_cast<std::size_t>(std::count(differs, path.end(), '/'));
+    if (directories > kMaxDirectories) {
+      throw Error(Errc::kInvalid, fmt::format("more than {} directories", kMaxDirectories));
+    }
+    before = path;
   }
 }
 
@@ -98,7 +114,8 @@ Snapshot::Snapshot(std::string source, std::string revision, std::vector<File> f
     : source_(std::move(source)), revision_(std::move(revision)), files_(std::move(files)) {
   for (const File& file : files_) check_path(file.path);
   std::sort(files_.begin(), files_.end(), path_less);
-  check_tree(files_);
+  check_relations(files_);
+  check_directories(files_);
   bytes_ = total_size(files_);
   learned_.resize(files_.size());
 
@@ -123,30 +140,46 @@ std::optional<Digest> Snapshot::compute_id() const {
   return hasher.digest();
 }
 
-const File* Snapshot::find(std::string_view path) const noexcept {
+std::optional<std::size_t> Snapshot::index_of(std::string_view path) const noexcept {
   const auto at =
       std::lower_bound(files_.begin(), files_.end(), path,
                        [](const File& file, std::string_view value) { return file.path < value; });
-  return at != files_.end() && at->path == path ? &*at : nullptr;
+  if (at == files_.end() || at->path != path) return std::nullopt;
+  return static_cast<std::size_t>(at - files_.begin());
+}
+
+const File* Snapshot::find(std::string_view path) const noexcept {
+  const auto index = index_of(path);
+  return index ? &files_[*index] : nullptr;
+}
+
+void Snapshot::learn(const LearnedDigest& learned) {
+  if (learned.file_index >= files_.size()) {
+    throw Error(Errc::kInvalid,
+                fmt::format("the snapshot has no file number {}", learned.file_index));
+  }
+  File& file = files_[learned.file_index];
+  if (file.sha256) {
+    if (*file.sha256 == learned.sha256) return;
+    throw Error(Errc::kCorrupt,
+                fmt::format("{} is known to have sha256 {}, not {}", printable(file.path),
+                            file.sha256->hex(), learned.sha256.hex()));
+  }
+  file.sha256 = learned.sha256;
+  learned_[learned.file_index] = true;
+  --unknown_;
+}
+
+Snapshot Snapshot::with_digests(std::span<const LearnedDigest> learned) const {
+  Snapshot snapshot = *this;
+  for (const LearnedDigest& each : learned) snapshot.learn(each);
+  if (!id_) snapshot.id_ = snapshot.compute_id();
+  return snapshot;
 }
 
 Snapshot Snapshot::with_digest(std::size_t file_index, const Digest& sha256) const {
-  if (file_index >= files_.size()) {
-    throw Error(Errc::kInvalid, fmt::format("the snapshot has no file number {}", file_index));
-  }
-  const File& known = files_[file_index];
-  if (known.sha256 && *known.sha256 != sha256) {
-    throw Error(Errc::kCorrupt,
-                fmt::format("{} is known to have sha256 {}, not {}", printable(known.path),
-                            known.sha256->hex(), sha256.hex()));
-  }
-  Snapshot snapshot = *this;
-  if (known.sha256) return snapshot;
-  snapshot.files_[file_index].sha256 = sha256;
-  snapshot.learned_[file_index] = true;
-  --snapshot.unknown_;
-  snapshot.id_ = snapshot.compute_id();
-  return snapshot;
+  const LearnedDigest learned{.file_index = file_index, .sha256 = sha256};
+  return with_digests({&learned, 1});
 }
 
 std::string Snapshot::to_json() const {
@@ -190,14 +223,9 @@ Snapshot Snapshot::from_json(std::string_view json) {
                                             key->hex(), snapshot.key_.hex()));
   }
   for (const auto& [path, sha256] : learned) {
-    const auto index = static_cast<std::size_t>(snapshot.find(path) - snapshot.files_.data());
-    snapshot.files_[index].sha256 = sha256;
-    snapshot.learned_[index] = true;
+    snapshot.learn({.file_index = *snapshot.index_of(path), .sha256 = sha256});
   }
-  if (!learned.empty()) {
-    snapshot.unknown_ -= learned.size();
-    snapshot.id_ = snapshot.compute_id();
-  }
+  if (!learned.empty()) snapshot.id_ = snapshot.compute_id();
   return snapshot;
 }
 

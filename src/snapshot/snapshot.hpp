@@ -7,11 +7,22 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace weightfs::snapshot {
+
+/// Directories of a snapshot. A tree of real files has fewer of them than of files; a listing that
+/// has more is made to take memory.
+inline constexpr std::size_t kMaxDirectories = 1'000'000;
+
+/// A digest that a listing did not have. The index is into the snapshot's files.
+struct LearnedDigest {
+  std::size_t file_index = 0;
+  Digest sha256;
+};
 
 /// One revision's tree of files. An immutable value; share it as `SnapshotPtr`.
 ///
@@ -25,7 +36,8 @@ namespace weightfs::snapshot {
 class Snapshot {
  public:
   /// Sorts the files and checks them: every path valid, no duplicates, no path that is both a file
-  /// and a directory, every size and their sum at most kMaxFileSize; throws Error(kInvalid).
+  /// and a directory, at most kMaxDirectories of those, every size and their sum at most
+  /// kMaxFileSize; throws Error(kInvalid).
   /// `source` is the reference it came from, as a person wrote it.
   Snapshot(std::string source, std::string revision, std::vector<File> files);
 
@@ -36,6 +48,7 @@ class Snapshot {
   /// Sorted by path, bytewise. An index into it is stable for the life of the key.
   [[nodiscard]] const std::vector<File>& files() const noexcept { return files_; }
   [[nodiscard]] const File* find(std::string_view path) const noexcept;
+  [[nodiscard]] std::optional<std::size_t> index_of(std::string_view path) const noexcept;
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
   [[nodiscard]] const Digest& key() const noexcept { return key_; }
@@ -45,6 +58,8 @@ class Snapshot {
   /// The same snapshot with the digest of one file learned; key() stays. Error(kCorrupt) if the
   /// file is known to have another; kInvalid if there is no such file.
   [[nodiscard]] Snapshot with_digest(std::size_t file_index, const Digest& sha256) const;
+  /// The same for many at the cost of one.
+  [[nodiscard]] Snapshot with_digests(std::span<const LearnedDigest> learned) const;
 
   /// The state file (FORMAT.md): JSON, round-trips every byte.
   [[nodiscard]] std::string to_json() const;
@@ -54,6 +69,7 @@ class Snapshot {
 
  private:
   [[nodiscard]] std::optional<Digest> compute_id() const;
+  void learn(const LearnedDigest& learned);
 
   std::string source_;
   std::string revision_;

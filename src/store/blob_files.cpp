@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "store/unreadable.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -31,13 +32,18 @@ void rename_file(const fs::path& from, const fs::path& to) {
   }
 }
 
-/// Names of a folder, sorted. One that is gone has none.
-std::vector<std::string> names_of(const fs::path& folder) {
+/// Names of a folder, sorted. One that is gone or unreadable has none.
+std::vector<std::string> names_of(const fs::path& folder, const Log& log) {
   std::vector<std::string> names;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
     names.push_back(entry->path().filename().string());
+  }
+  if (error && is_unreadable(error.value())) {
+    // All of it, because what a cut list leaves out would seem not to be there.
+    log.error("{} cannot be read: {}", folder.string(), error.message());
+    return {};
   }
   if (error && error != std::errc::no_such_file_or_directory) {
     throw_errno(error.value(), "list " + folder.string());
@@ -54,6 +60,7 @@ std::optional<BlobFiles::Opened> BlobFiles::open(const Digest& digest) const {
   if (!opened.fd) {
     if (errno == ENOENT) return std::nullopt;
     if (errno == ELOOP) throw Error(Errc::kInvalid, path.string() + " is a symbolic link");
+    if (is_unreadable(errno)) throw Error(Errc::kCorrupt, path.string() + " cannot be read");
     throw_errno(errno, "open " + path.string());
   }
   opened.identity = identity_of(opened.fd);
@@ -101,7 +108,7 @@ void BlobFiles::remove_parts(const Digest& digest) const {
 }
 
 void BlobFiles::scan(const std::function<void(const Found&)>& found, const Log& log) const {
-  for (const std::string& name : names_of(layout_.blobs())) {
+  for (const std::string& name : names_of(layout_.blobs(), log)) {
     if (name.size() == 2 && name.find_first_not_of("0123456789abcdef") == std::string::npos) {
       scan_folder(layout_.blobs() / name, found, log);
     } else {
@@ -114,7 +121,7 @@ void BlobFiles::scan_folder(const fs::path& folder, const std::function<void(con
                             const Log& log) const {
   std::set<Digest> blobs;
   std::set<Digest> parts;
-  for (const std::string& name : names_of(folder)) {
+  for (const std::string& name : names_of(folder, log)) {
     const bool is_parts = name.ends_with(kPartsSuffix);
     const auto digest = digest_of_name(
         std::string_view(name).substr(0, name.size() - (is_parts ? kPartsSuffix.size() : 0)));
@@ -131,12 +138,17 @@ void BlobFiles::scan_folder(const fs::path& folder, const std::function<void(con
             {.digest = digest, .identity = opened->identity, .has_parts = parts.contains(digest)});
       }
     } catch (const Error& error) {
-      if (error.code() != Errc::kInvalid) throw;
+      if (error.code() != Errc::kInvalid && error.code() != Errc::kCorrupt) throw;
       log.warning("{}: {}", layout_.blob(digest).string(), error.what());
     }
   }
   for (const Digest& digest : parts) {
-    if (!blobs.contains(digest)) remove_parts(digest);
+    if (blobs.contains(digest)) continue;
+    try {
+      remove_parts(digest);
+    } catch (const Error& error) {
+      log.warning("{}", error.what());
+    }
   }
 }
 

@@ -24,7 +24,8 @@ class BlobFiles {
     Fd fd;  ///< O_RDONLY
     Identity identity;
   };
-  /// nullopt where there is no such file. Error: kInvalid where it is no regular file; kIo.
+  /// nullopt where there is no such file. Error: kInvalid where it is no regular file; kCorrupt
+  /// where it is unreadable (unreadable.hpp); kIo for what is no fault of the file.
   [[nodiscard]] std::optional<Opened> open(const Digest& digest) const;
 
   /// Moves a synced file into place, with its `.parts` first (empty path: it has none), and makes
@@ -47,7 +48,7 @@ class BlobFiles {
   };
   /// Calls `found` for every blob, in the order of their digests: so rows are appended to the index
   /// rather than scattered over it. Parts without a blob are removed; names that are not ours are
-  /// left alone and reported to `log`. Throws Error.
+  /// left alone and reported to `log`, and so is what cannot be read. Throws Error.
   void scan(const std::function<void(const Found&)>& found, const Log& log) const;
 
  private:

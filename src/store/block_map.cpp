@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "store/little_endian.hpp"
+#include "store/unreadable.hpp"
 
 #include <fmt/format.h>
 
@@ -91,7 +92,21 @@ struct BlockMap::Image {
   [[nodiscard]] const Bits& believed() const noexcept { return same_boot ? written : durable; }
 };
 
+Fd BlockMap::open_existing(const std::filesystem::path& path, int flags) {
+  Fd fd(::open(path.c_str(), flags | O_CLOEXEC));
+  if (!fd && errno != ENOENT && !is_unreadable(errno)) throw_errno(errno, "open " + path.string());
+  return fd;
+}
+
 std::optional<BlockMap::Image> BlockMap::read_image(const Fd& fd, const Target& target) {
+  try {
+    return parse_image(fd, target);
+  } catch (const Error&) {
+    return std::nullopt;  // a sector that cannot be read
+  }
+}
+
+std::optional<BlockMap::Image> BlockMap::parse_image(const Fd& fd, const Target& target) {
   std::string header(kHeader, '\0');
   if (read_at(fd, 0, std::as_writable_bytes(std::span(header))) != kHeader) return std::nullopt;
   const std::string_view text = header;
@@ -142,13 +157,8 @@ std::unique_ptr<BlockMap> BlockMap::create(const Target& target) {
 }
 
 std::unique_ptr<BlockMap> BlockMap::load(const Target& target) {
-  Fd fd;
-  try {
-    fd = open_file(target.path, O_RDWR);
-  } catch (const Error& error) {
-    if (error.code() == Errc::kNotFound) return nullptr;
-    throw;
-  }
+  Fd fd = open_existing(target.path, O_RDWR);
+  if (!fd) return nullptr;
   std::optional<Image> image = read_image(fd, target);
   if (!image) return nullptr;
   Blocks blocks{.written = image->believed(), .durable = std::move(image->durable)};
@@ -164,13 +174,8 @@ std::unique_ptr<BlockMap> BlockMap::load(const Target& target) {
 }
 
 std::optional<BlockMap::Summary> BlockMap::peek(const Target& target) {
-  Fd fd;
-  try {
-    fd = open_file(target.path, O_RDONLY);
-  } catch (const Error& error) {
-    if (error.code() == Errc::kNotFound) return std::nullopt;
-    throw;
-  }
+  const Fd fd = open_existing(target.path, O_RDONLY);
+  if (!fd) return std::nullopt;
   const std::optional<Image> image = read_image(fd, target);
   if (!image) return std::nullopt;
   return Summary{.size = image->size, .believed_bytes = set_bytes(image->believed(), image->size)};

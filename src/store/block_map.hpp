@@ -38,7 +38,8 @@ class BlockMap {
   /// A new map with no block written. Throws Error.
   [[nodiscard]] static std::unique_ptr<BlockMap> create(const Target& target);
   /// The map that is there, with what may be believed of it; null where there is none of this key
-  /// or it is damaged. `target.size` is not looked at: see size(). Throws Error(kIo).
+  /// or it is damaged or unreadable. `target.size` is not looked at: see size(). Throws Error(kIo)
+  /// for what is no fault of the file (unreadable.hpp).
   [[nodiscard]] static std::unique_ptr<BlockMap> load(const Target& target);
 
   /// What a load() would find, without changing anything.
@@ -83,7 +84,10 @@ class BlockMap {
   };
 
   BlockMap(Fd fd, const Target& target, std::uint64_t size, Blocks blocks);
+  /// No descriptor where there is no file or it is unreadable.
+  static Fd open_existing(const std::filesystem::path& path, int flags);
   static std::optional<Image> read_image(const Fd& fd, const Target& target);
+  static std::optional<Image> parse_image(const Fd& fd, const Target& target);
   [[nodiscard]] std::uint64_t bytes_of_block(std::uint64_t block) const noexcept;
   /// Merges and stores; false if there was nothing new.
   bool store_durable(const Bits& flushed);

@@ -73,8 +73,9 @@ class PartialBlob {
   /// Publishes: fdatasync, `.parts`, rename to blobs/, directory fsync, index. The caller has
   /// hashed every byte and `digest` is what it found; `midstates` holds one entry per part boundary
   /// before the end, or nothing (then the blob can only be checked as a whole). If the blob exists
-  /// already, this one is dropped. The object is used up afterwards. After an Error (kNoSpace, kIo)
-  /// nothing is published; the object can be committed again or discarded.
+  /// already and was verified in this boot, this one is dropped; one that was not is replaced. The
+  /// object is used up afterwards. After an Error (kNoSpace, kIo) nothing is published; the object
+  /// can be committed again or discarded.
   [[nodiscard]] Blob commit(const Digest& digest, std::span<const Midstate> midstates);
   /// Removes the files.
   void discard();

@@ -49,9 +49,8 @@ std::optional<PartsFile> read_parts(const std::filesystem::path& path) {
   std::string content;
   try {
     content = read_file(path, kMaxPartsBytes);
-  } catch (const Error& error) {
-    if (error.code() == Errc::kNotFound || error.code() == Errc::kInvalid) return std::nullopt;
-    throw;
+  } catch (const Error&) {
+    return std::nullopt;  // an unreadable sector included: it is computed again from the blob
   }
   const std::string_view text = content;
   if (text.size() < kHeader + kWord || !text.starts_with(kMagic)) return std::nullopt;

@@ -25,7 +25,7 @@ struct PartsFile {
 /// Midstates that a blob of this size has: one per part boundary strictly before the end.
 [[nodiscard]] std::size_t midstate_count(std::uint64_t size) noexcept;
 
-/// nullopt where there is none or it is damaged; Error(kIo) where the disk fails.
+/// nullopt where there is none, it is damaged or it cannot be read.
 [[nodiscard]] std::optional<PartsFile> read_parts(const std::filesystem::path& path);
 /// Writes and syncs the file, not its directory. Throws Error.
 void write_parts(const std::filesystem::path& path, const Digest& digest, std::uint64_t size,

@@ -36,8 +36,7 @@ void Store::touch(const Digest& digest) {
 }
 
 bool Store::verified_this_boot(const Digest& digest) const {
-  const std::optional<IndexRow> row = state_->row(digest);
-  return row && state_->boot() != 0 && row->verified_boot == state_->boot();
+  return state_->verified_this_boot(digest);
 }
 
 void Store::mark_verified(const Digest& digest) {
@@ -79,8 +78,9 @@ std::uint64_t Store::remove(const Digest& digest) {
   return state_->remove(digest);
 }
 
-void Store::quarantine(const Digest& digest, const std::string& reason) {
-  state_->quarantine_blob(digest, std::nullopt, reason);
+void Store::quarantine(const Digest& digest, const std::string& reason,
+                       const std::optional<Identity>& identity) {
+  state_->quarantine_blob(digest, identity, reason);
 }
 
 VerifyOutcome Store::verify(const Digest& digest,

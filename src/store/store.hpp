@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "digest/digest.hpp"
 #include "store/blob.hpp"
+#include "store/identity.hpp"
 #include "store/partial_blob.hpp"
 #include "store/quarantine.hpp"
 
@@ -64,9 +65,9 @@ class Store {
   ~Store();
 
   /// The blob, opened, after its identity (size, mtime, inode) was compared with the index. One
-  /// that is missing or differs is dropped from the store (differs: quarantined) and is a miss. An
-  /// index that fails makes everything a miss. Error kIo where the file cannot be opened for
-  /// another reason.
+  /// that is missing, unreadable or differs is dropped from the store (quarantined, if there is
+  /// something to keep) and is a miss. An index that fails makes everything a miss. Error kIo where
+  /// the file cannot be opened for a reason that is not its own (too many open files).
   [[nodiscard]] std::optional<Blob> find(const Digest& digest);
   /// As find, without opening: for attributes. Asks the index only, which is in the page cache.
   [[nodiscard]] bool contains(const Digest& digest) const;
@@ -78,8 +79,8 @@ class Store {
   /// whoever called mark_verified().
   [[nodiscard]] bool verified_this_boot(const Digest& digest) const;
   void mark_verified(const Digest& digest);
-  /// What check_part() needs; nullopt where `.parts` is missing or damaged (verify() writes it
-  /// anew).
+  /// What check_part() needs; nullopt where `.parts` is missing, damaged or unreadable (verify()
+  /// writes it anew).
   [[nodiscard]] std::optional<std::vector<Midstate>> midstates(const Digest& digest) const;
 
   /// Resumes or creates the partial blob of this key. Error kNoSpace, kIo, kInvalid (another size;
@@ -94,8 +95,11 @@ class Store {
   /// none.
   std::uint64_t remove(const Digest& digest);
   /// Moves a blob that is not what its name says to quarantine/ (bounded; the oldest go first).
-  /// Whoever has it open keeps it. Nothing happens if there is no such blob.
-  void quarantine(const Digest& digest, const std::string& reason);
+  /// Whoever has it open keeps it. Nothing happens if there is no such blob, or if it is not the
+  /// file of `identity` (identity_of() of the descriptor that was checked): a judgement on bytes
+  /// that are gone says nothing of those that came in their place.
+  void quarantine(const Digest& digest, const std::string& reason,
+                  const std::optional<Identity>& identity = std::nullopt);
   /// Re-hashes a blob as it is on disk, past the page cache where that can be had, and quarantines
   /// it if it is not intact (`.parts` tells where; an unreadable sector counts). `progress` gets
   /// the bytes hashed since its last call and may throw to stop.

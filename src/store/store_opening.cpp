@@ -79,7 +79,7 @@ void Store::State::rebuild_index() {
       log_);
   flush();
   for (const Digest& digest : wrong_size) {
-    take_to_quarantine(digest, "found with another size than its parts say");
+    drop(digest, "found with another size than its parts say");
   }
   index_->finish_rebuild();
   if (count > 0) log_.info("the index was rebuilt from {} blobs", count);
@@ -94,7 +94,7 @@ void Store::State::settle(const IndexRow& unpublished) {
       index_->remove(unpublished.digest);
       break;
     case Presence::kDiffers:
-      take_to_quarantine(unpublished.digest, "another file than the one that was being published");
+      drop(unpublished.digest, "unreadable, or another file than the one that was being published");
       break;
   }
 }

@@ -118,6 +118,11 @@ std::optional<IndexRow> Store::State::row(const Digest& digest) const {
   }
 }
 
+bool Store::State::verified_this_boot(const Digest& digest) const {
+  const std::optional<IndexRow> known = row(digest);
+  return known && boot_ != 0 && known->verified_boot == boot_;
+}
+
 Store::State::Lookup Store::State::open_row(const IndexRow& row) const {
   // Before the file is opened: see OpenBlobs::hold.
   auto hold = open_blobs_.hold(row.digest, row.identity.size);
@@ -125,7 +130,7 @@ Store::State::Lookup Store::State::open_row(const IndexRow& row) const {
   try {
     opened = files_.open(row.digest);
   } catch (const Error& error) {
-    if (error.code() != Errc::kInvalid) throw;
+    if (error.code() != Errc::kInvalid && error.code() != Errc::kCorrupt) throw;
     return {.presence = Presence::kDiffers};
   }
   if (!opened) return {.presence = Presence::kMissing};
@@ -158,7 +163,7 @@ Store::State::Lookup Store::State::heal(const Digest& digest) {
       forget(digest);
       break;
     case Presence::kDiffers:
-      take_to_quarantine(digest, "size, modification time or inode changed since it was verified");
+      drop(digest, "unreadable, or size, modification time or inode changed since it was verified");
       break;
   }
   return lookup;
@@ -171,6 +176,15 @@ void Store::State::forget(const Digest& digest) {
   } catch (const Error& error) {
     // The file is gone, so the next find() comes here again.
     index_failed(error);
+  }
+}
+
+void Store::State::drop(const Digest& digest, const std::string& reason) {
+  try {
+    take_to_quarantine(digest, reason);
+  } catch (const Error& error) {
+    log_.error("blob {} counts as missing although its file stays: {}", digest.hex(), error.what());
+    forget(digest);
   }
 }
 
@@ -204,7 +218,10 @@ void Store::State::take_away(const Digest& digest, const std::function<void()>& 
 Blob Store::State::publish(const Digest& digest, const Staged& staged) {
   const NameLocks::Turn turn(names_, digest);
   if (Lookup existing = heal(digest); existing.presence == Presence::kIntact) {
-    return *std::move(existing.blob);
+    if (verified_this_boot(digest)) return *std::move(existing.blob);
+    // Its size, time and inode are right, its bytes may have rotted; those that come were hashed
+    // just now.
+    take_away(digest, [&] { files_.remove(digest); });
   }
   const std::int64_t now = wall_seconds();
   const IndexRow row{.digest = digest,

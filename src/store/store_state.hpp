@@ -47,6 +47,9 @@ class Store::State {
   /// The row, or nothing where the index fails: then the store is all misses, and says so once.
   [[nodiscard]] std::optional<IndexRow> row(const Digest& digest) const;
 
+  /// Whether its bytes were compared with its name in this boot.
+  [[nodiscard]] bool verified_this_boot(const Digest& digest) const;
+
   enum class Presence { kIntact, kMissing, kDiffers };
   struct Lookup {
     Presence presence = Presence::kMissing;
@@ -61,7 +64,8 @@ class Store::State {
     std::filesystem::path parts;  ///< empty: none
     Identity identity;
   };
-  /// Publishes, or finds that the blob is there already and leaves the staged files where they are.
+  /// Publishes, or finds that the blob is there already, verified in this boot, and leaves the
+  /// staged files where they are.
   [[nodiscard]] Blob publish(const Digest& digest, const Staged& staged);
 
   std::uint64_t remove(const Digest& digest);
@@ -85,6 +89,9 @@ class Store::State {
   /// With the turn of this name.
   [[nodiscard]] Lookup heal(const Digest& digest);
   void take_to_quarantine(const Digest& digest, const std::string& reason);
+  /// The same for what must not be served in any case: where the file cannot be moved, its row goes
+  /// all the same.
+  void drop(const Digest& digest, const std::string& reason);
   /// Lets `file` remove what stands under the name, between the two changes of its row.
   void take_away(const Digest& digest, const std::function<void()>& file);
   void forget(const Digest& digest);

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <chrono>
 #include <functional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -105,8 +106,12 @@ TEST_CASE("short, interrupted and refused reads are asked for again") {
        [](std::size_t call, int result, auto) { return call == 3 ? -EAGAIN : result; }},
       {"half of each, not aligned",
        [](auto, int result, auto) { return result > 9'000 ? result / 2 + 1 : result; }},
-      {"direct reads are refused",
+      {"the first direct read is refused",
        [](std::size_t call, int result, auto) { return call == 0 ? -EINVAL : result; }},
+      {"all direct reads that were in flight are refused",
+       [asked = std::set<const std::byte*>()](auto, int result, auto buffer) mutable {
+         return asked.insert(buffer.data()).second ? -EINVAL : result;
+       }},
   };
   for (const auto& [name, tamper] : rows) {
     for (const weightfs::ByteRange range : {weightfs::ByteRange{0, content.size()},

@@ -192,18 +192,23 @@ TEST_CASE("a stop ends the read, and the reader works on") {
   CHECK((collected.bytes == content));
 }
 
-TEST_CASE("a pool keeps readers while there is work, and one afterwards") {
+TEST_CASE("a pool keeps no more readers than are in use, and one afterwards") {
   ReaderPool pool({.queue_depth = 1, .chunk = kChunk});
   CHECK(pool.idle() == 0);
   {
     const auto first = pool.take();
     {
       const auto second = pool.take();
-      const auto third = pool.take();
+      {
+        const auto third = pool.take();
+        const auto fourth = pool.take();
+        const auto fifth = pool.take();
+      }
+      CHECK(pool.idle() == 2);
     }
-    CHECK(pool.idle() == 2);
-    const auto again = pool.take();
     CHECK(pool.idle() == 1);
+    const auto again = pool.take();
+    CHECK(pool.idle() == 0);
   }
   CHECK(pool.idle() == 1);
 }

@@ -56,4 +56,8 @@ TEST_CASE("a path that could leave its tree or that no filesystem takes is refus
   refuses(std::string(256, 'x'), "more than 255 bytes");
   refuses("a/" + std::string(256, 'x') + "/b", "more than 255 bytes");
   refuses(long_path(snapshot::kMaxPathBytes + 1), "more than 4096 bytes");
+  std::string deep = "a";
+  for (std::size_t depth = 1; depth < snapshot::kMaxDepth; ++depth) deep += "/a";
+  CHECK_NOTHROW(snapshot::check_path(deep));
+  refuses(deep + "/a", "more than 128 components");
 }

@@ -100,6 +100,21 @@ TEST_CASE("bad paths and impossible sizes are refused") {
   CHECK(refusal({huge, known("b", "1")}, "sum") == Errc::kInvalid);
 }
 
+TEST_CASE("a snapshot has no more directories than any tree needs") {
+  std::string deep;
+  for (std::size_t depth = 1; depth + 1 < snapshot::kMaxDepth; ++depth) deep += "/d";
+  const std::size_t enough = snapshot::kMaxDirectories / (snapshot::kMaxDepth - 1);
+  std::vector<File> files;
+  for (std::size_t i = 0; i < enough; ++i) {
+    const std::string top = std::to_string(i);
+    files.push_back(known(top + deep + "/f", ""));
+    files.push_back(known(top + deep + "/g", ""));
+  }
+  CHECK_NOTHROW(tree(files));
+  files.push_back(known("x" + deep + "/f", ""));
+  CHECK(refusal(files, "directories") == Errc::kInvalid);
+}
+
 TEST_CASE("the id is the sha256 over the lines that FORMAT.md shows") {
   File run = known("bin/run", "x");
   run.executable = true;
@@ -179,6 +194,18 @@ TEST_CASE("a digest that contradicts a known one is corrupt, the same one is no 
     CHECK(error.code() == Errc::kCorrupt);
   }
   CHECK_THROWS_AS(snapshot.with_digest(1, Digest::of("abc")), Error);
+}
+
+TEST_CASE("many digests learned at once are the same as one after the other") {
+  const Snapshot first = tree({unknown("a", "v"), unknown("b", "w"), known("c", "1")});
+  const std::vector<snapshot::LearnedDigest> learned{{1, Digest::of("bbb")},
+                                                     {0, Digest::of("aaa")}};
+  check_same(first.with_digests(learned),
+             first.with_digest(0, Digest::of("aaa")).with_digest(1, Digest::of("bbb")));
+  CHECK_FALSE(first.with_digests(learned).provisional());
+  check_same(first.with_digests({}), first);
+  const std::vector<snapshot::LearnedDigest> twice{{1, Digest::of("bbb")}, {1, Digest::of("c")}};
+  CHECK_THROWS_AS(first.with_digests(twice), Error);
 }
 
 TEST_CASE("the state file gives every byte back") {

@@ -73,3 +73,10 @@ TEST_CASE("a parts file that is missing, cut or changed is none") {
   write_text(path, good);
   CHECK(read_parts(path));
 }
+
+TEST_CASE("a parts file that cannot be read is none") {
+  const TemporaryDirectory directory;
+  const auto path = directory.path() / "x.parts";
+  make_unreadable(path);
+  CHECK_FALSE(read_parts(path));
+}

@@ -319,3 +319,76 @@ TEST_CASE("a store that is killed at any moment is whole when it is opened again
     check_unfinished(*store);
   }
 }
+
+TEST_CASE("unreadable parts cost a verification, not the blob") {
+  const Shelf shelf;
+  const std::string content = random_bytes(kPartSize + 5, 1);
+  const Digest digest = hash(content).digest;
+  {
+    put(*shelf.open(), content);
+  }
+  make_unreadable(parts_path(shelf.root, digest));
+  SECTION("with the index") {
+  }
+  SECTION("when the index is rebuilt") {
+    shelf.remove_index();
+  }
+  const auto store = shelf.open("boot-2");
+  CHECK_FALSE(store->midstates(digest));
+  CHECK(store->verify(digest, nullptr) == VerifyOutcome::kIntact);
+  CHECK(store->midstates(digest) == hash(content).midstates);
+}
+
+TEST_CASE(
+    "a partial blob whose map cannot be read is begun again and does not keep a store closed") {
+  const Shelf shelf;
+  const Digest key = Digest::of("key");
+  const auto refill = [&](Store& store) {
+    const auto partial = store.partial(key, kBlockSize);
+    CHECK(partial->written_bytes() == 0);
+    fill(*partial, random_bytes(kBlockSize, 1));
+  };
+  {
+    const auto store = shelf.open();
+    refill(*store);
+    make_unreadable(partial_path(shelf.root, key) / "map");
+    CHECK(store->partial_bytes(key) == 0);
+    refill(*store);
+    make_unreadable(partial_path(shelf.root, key) / "map");
+  }
+  const auto store = shelf.open();
+  CHECK_FALSE(fs::exists(partial_path(shelf.root, key)));
+  refill(*store);
+}
+
+TEST_CASE("what stands in place of a blob and cannot be moved away is a miss") {
+  const Shelf shelf;
+  const auto store = shelf.open();
+  const Digest digest = put(*store, "content").digest;
+  fs::remove(blob_path(shelf.root, digest));
+  fs::create_directory(blob_path(shelf.root, digest));
+  fs::remove(shelf.root / "quarantine");
+  CHECK_FALSE(store->find(digest));
+  CHECK_FALSE(store->contains(digest));
+}
+
+TEST_CASE("a blob of an earlier boot is no match for the bytes that were just hashed") {
+  const Shelf shelf;
+  const std::string content = random_bytes(kPartSize + 5, 1);
+  const Digest digest = put(*shelf.open(), content).digest;
+  flip_byte(blob_path(shelf.root, digest), 7);
+  const auto store = shelf.open("boot-2");
+  const auto rotten = store->find(digest);
+  REQUIRE(rotten);
+  CHECK(content_of(put(*store, content)) == content);
+  CHECK(content_of(*store->find(digest)) == content);
+  CHECK(store->verified_this_boot(digest));
+  CHECK(store->midstates(digest) == hash(content).midstates);
+  CHECK(store->usage().blobs == 1);
+  CHECK(store->usage().evicted_open_bytes == content.size());
+
+  // Verified now: the next one like it is dropped.
+  const auto inode = identity_of(*store->find(digest)->fd).inode;
+  put(*store, content);
+  CHECK(identity_of(*store->find(digest)->fd).inode == inode);
+}

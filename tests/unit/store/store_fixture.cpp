@@ -113,6 +113,12 @@ void flip_byte(const fs::path& path, std::uint64_t offset) {
   ::chmod(path.c_str(), before.st_mode);
 }
 
+void make_unreadable(const fs::path& path) {
+  fs::remove(path);
+  // Nothing is mapped at address 0.
+  fs::create_symlink("/proc/self/mem", path);
+}
+
 std::size_t entries_in(const fs::path& directory) {
   return static_cast<std::size_t>(
       std::distance(fs::directory_iterator(directory), fs::directory_iterator()));

@@ -77,6 +77,8 @@ void write_text(const std::filesystem::path& path, std::string_view text);
 [[nodiscard]] std::string read_text(const std::filesystem::path& path);
 /// Changes one byte of a file and nothing of its size, mtime and inode: what a bad sector does.
 void flip_byte(const std::filesystem::path& path, std::uint64_t offset);
+/// Makes opening `path` work and reading it fail with EIO, as with a bad sector.
+void make_unreadable(const std::filesystem::path& path);
 [[nodiscard]] std::size_t entries_in(const std::filesystem::path& directory);
 
 }  // namespace weightfs::store

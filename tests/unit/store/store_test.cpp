@@ -320,6 +320,20 @@ TEST_CASE("a blob that was found bad goes to quarantine with the reason") {
   CHECK(store->usage().quarantined == 1);
 }
 
+TEST_CASE("a judgement on a file that is gone does not touch the one that came in its place") {
+  const Shelf shelf;
+  const auto store = shelf.open();
+  const Blob old = put(*store, "content");
+  store->remove(old.digest);
+  const Blob fresh = put(*store, "content");
+  store->quarantine(old.digest, "checked late", identity_of(*old.fd));
+  CHECK(store->find(fresh.digest));
+  CHECK(store->usage().quarantined == 0);
+  store->quarantine(old.digest, "this very file", identity_of(*fresh.fd));
+  CHECK_FALSE(store->find(fresh.digest));
+  CHECK(store->usage().quarantined == 1);
+}
+
 TEST_CASE("usage counts blobs, partial blobs and the disk") {
   const Shelf shelf;
   const auto store = shelf.open();
