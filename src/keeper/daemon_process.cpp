@@ -10,6 +10,7 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/close_range.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -115,7 +116,8 @@ DaemonProcess::DaemonProcess(const DaemonOptions& options, const Fd& socket) {
 DaemonProcess::~DaemonProcess() {
   if (pid_ < 0) return;
   signal(SIGKILL);
-  static_cast<void>(wait());
+  pollfd ended{.fd = process_.value(), .events = POLLIN, .revents = 0};
+  if (::poll(&ended, 1, static_cast<int>(kPatience.count())) > 0) static_cast<void>(wait());
 }
 
 void DaemonProcess::signal(int number) const noexcept {

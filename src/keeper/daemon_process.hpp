@@ -5,6 +5,7 @@
 #include "base/fd.hpp"
 
 #include <sys/types.h>
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -36,9 +37,11 @@ struct DaemonOptions {
 /// one that was started apart does.
 ///
 /// A child that cannot become the daemon says why on stderr and ends with kDaemonFatal. Confined to
-/// one thread; killed and reaped by the destructor.
+/// one thread; killed and reaped by the destructor, which waits for at most kPatience.
 class DaemonProcess {
  public:
+  static constexpr std::chrono::milliseconds kPatience{5000};
+
   /// `socket` is the daemon's end. Throws Error if it cannot fork.
   DaemonProcess(const DaemonOptions& options, const Fd& socket);
   DaemonProcess(const DaemonProcess&) = delete;
@@ -51,6 +54,8 @@ class DaemonProcess {
   void signal(int number) const noexcept;
   /// Waits for the end; the status as of wait(2). To be called once at most.
   [[nodiscard]] int wait();
+  /// Neither waits for it nor kills it any more: it is stuck in the kernel, and init's one day.
+  void leave() noexcept { pid_ = -1; }
 
  private:
   pid_t pid_ = -1;

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <algorithm>
 #include <cstring>
 #include <list>
@@ -73,12 +74,16 @@ class Keeper::State {
   int run(int stop_descriptor) {
     const std::string oom_score = lower_oom_score();
     if (!options_.daemon_command.empty()) {
-      supervisor_.emplace(DaemonOptions{.command = options_.daemon_command,
-                                        .uid = options_.daemon_uid,
-                                        .gid = options_.daemon_gid,
-                                        .inherited = options_.inherited,
-                                        .oom_score_adj = oom_score},
-                          options_.stop_grace, log_);
+      supervisor_.emplace(SupervisorOptions{.daemon = {.command = options_.daemon_command,
+                                                       .uid = options_.daemon_uid,
+                                                       .gid = options_.daemon_gid,
+                                                       .inherited = options_.inherited,
+                                                       .oom_score_adj = oom_score},
+                                            .start_patience = options_.start_patience,
+                                            .stop_grace = options_.stop_grace,
+                                            .kill_patience = options_.kill_patience,
+                                            .abort_connection = [this] { mount_.abort(); }},
+                          log_);
     }
     while (!result_ || (supervisor_ && supervisor_->running())) turn(stop_descriptor);
     mount_.unmount(Mount::IfBusy::kDetach);
@@ -103,7 +108,7 @@ class Keeper::State {
   }
 
   /// One round of the loop. Connections come before the end of the process that holds one, so that
-  /// a hello counts; the mount comes before it, too, so that a daemon that ends because the
+  /// its last word counts; the mount comes before it, too, so that a daemon that ends because the
   /// connection was aborted is not taken for one that wanted to.
   void turn(int stop_descriptor) {
     std::vector<pollfd> watched{watch(result_ ? -1 : stop_descriptor),
@@ -152,7 +157,7 @@ class Keeper::State {
     return static_cast<int>(left.count());
   }
 
-  /// From here on the loop only waits for the daemon that it started itself.
+  /// From here on the loop only waits for the daemon that it started itself, and not for ever.
   void finish(int status) {
     if (result_) return;
     result_ = status;
@@ -185,27 +190,26 @@ class Keeper::State {
       if (released_) finish(0);
     }
     if (connection->supervised) supervisor_->expect_end(now_);
+    // A child that is stuck may hold the socket, too.
+    ::shutdown(connection->socket.value(), SHUT_RDWR);
     connections_.erase(connection);
   }
 
-  /// Answers one request; false to close the connection.
+  /// Answers one request; false to close the connection. Descriptors that come where none belongs
+  /// are not taken: they go with the connection.
   bool serve(Connection& connection) {
+    const int socket = connection.socket.value();
     Request request;
-    std::vector<Fd> descriptors;
-    switch (receive_message(connection.socket.value(),
-                            std::as_writable_bytes(std::span(&request, 1)), descriptors)) {
-      case Received::kNothing:
-        return true;
-      case Received::kClosed:
-        return false;
-      case Received::kMessage:
-        break;
-    }
+    const Peeked peeked = peek_message(socket, std::as_writable_bytes(std::span(&request, 1)));
+    if (peeked.received != Received::kMessage) return peeked.received == Received::kNothing;
     const bool wants_file = request.operation == Operation::kOpenBacking;
-    if (request.magic != kProtocolMagic || descriptors.size() != (wants_file ? 1U : 0U)) {
+    const bool may_give = daemon_ == &connection && request.version == kProtocolVersion;
+    if (request.magic != kProtocolMagic || (wants_file && !may_give) ||
+        (peeked.attached == Attached::kDescriptors) != wants_file) {
       log_.warning("closing a connection that does not speak the keeper's protocol");
       return false;
     }
+    if (!wants_file) drop_message(socket);
     Response response;
     std::vector<int> given;
     try {
@@ -219,14 +223,20 @@ class Keeper::State {
         given = {mount_.fuse().value(), memory_.value()};
       } else if (daemon_ != &connection) {
         throw Error(Errc::kPermission, "a daemon says hello first");
+      } else if (wants_file) {
+        const std::optional<std::int32_t> id = backings_.open_next(socket);
+        if (!id) {
+          log_.error("closing the connection of a daemon whose file could not be registered");
+          return false;
+        }
+        response.value = *id;
       } else {
-        response = wants_file ? Response{.value = backings_.open(descriptors.front())}
-                              : answer(request.operation, request.value);
+        response = answer(request.operation, request.value);
       }
     } catch (const Error& error) {
       response = reply(to_errno(error.code()), error.what());
     }
-    return send_message(connection.socket.value(), std::as_bytes(std::span(&response, 1)), given);
+    return send_message(socket, std::as_bytes(std::span(&response, 1)), given);
   }
 
   Response greet(Connection& connection) {
@@ -234,7 +244,6 @@ class Keeper::State {
       throw Error(Errc::kBusy, "another daemon serves " + mount_.path());
     }
     daemon_ = &connection;
-    if (connection.supervised) supervisor_->note_hello();
     log_.info("a daemon serves {}", mount_.path());
     return reply(0, mount_.path());
   }
@@ -246,7 +255,8 @@ class Keeper::State {
         return {};
       case Operation::kListBackings:
         return list_backings(static_cast<std::int32_t>(value));
-      case Operation::kSetReadAhead:
+      case Operation::kSetReadAhead:  // the last that a daemon asks for before it serves
+        if (daemon_->supervised) supervisor_->note_up();
         if (value < 0 || value > kMaxReadAhead) {
           throw Error(Errc::kInvalid, fmt::format("a read-ahead of {} KiB", value));
         }

@@ -31,8 +31,13 @@ struct KeeperOptions {
   std::vector<std::string> daemon_command;
   /// What else the daemon inherits. The descriptors must outlive the Keeper.
   std::vector<Inherited> inherited;
-  /// How long that daemon has to end by itself once it is told to, before it is killed.
+  /// How long that daemon has to come up (to serve requests) before it is killed and started again.
+  std::chrono::milliseconds start_patience{120'000};
+  /// How long it has to end by itself once it is told to, before it is killed.
   std::chrono::milliseconds stop_grace{10'000};
+  /// How long it has to end once it was killed, before the connection is aborted (at a stop only),
+  /// and then again before the keeper ends without it.
+  std::chrono::milliseconds kill_patience{5'000};
 };
 
 /// The privileged process: mounts, holds /dev/fuse and the session memory, registers backing files,

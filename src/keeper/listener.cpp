@@ -3,6 +3,7 @@
 #include "keeper/listener.hpp"
 
 #include "base/error.hpp"
+#include "keeper/socket_file.hpp"
 #include "keeper/unix_address.hpp"
 
 #include <sys/socket.h>
@@ -48,10 +49,12 @@ Listener::Listener(std::filesystem::path path, uid_t uid, gid_t gid, Log log)
   if (::bind(socket_.value(), address.get(), address.size()) != 0) {
     throw_errno(errno, "bind " + path_.string());
   }
-  if (::lchown(path_.c_str(), uid, gid) != 0 || ::listen(socket_.value(), kBacklog) != 0) {
-    const int error = errno;
+  try {
+    give_socket_file(path_, uid, gid);
+    if (::listen(socket_.value(), kBacklog) != 0) throw_errno(errno, "listen at " + path_.string());
+  } catch (...) {
     ::unlink(path_.c_str());
-    throw_errno(error, "listen at " + path_.string());
+    throw;
   }
 }
 

@@ -4,23 +4,23 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "keeper/errand.hpp"
 #include "keeper/mount_table.hpp"
-#include "keeper/pidfd.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cerrno>
+#include <chrono>
 
 namespace weightfs::keeper {
 
 namespace {
 
-constexpr int kProbeMilliseconds = 2000;
+constexpr std::chrono::milliseconds kProbePatience{2000};
 constexpr int kMaxStacked = 64;
 
 /// Opens the directory without sending a request to the filesystem that is mounted on it.
@@ -45,24 +45,13 @@ Place locate(const Fd& descriptor, const std::filesystem::path& path) {
 /// What a GETATTR of the directory gives, as an errno; ETIMEDOUT if nobody answers. A child asks,
 /// because the question cannot be taken back. The cache is not asked: it answers for the dead, too.
 int probe(const Fd& directory) {
-  const pid_t child = ::fork();
-  if (child < 0) throw_errno(errno, "fork");
-  if (child == 0) {
+  Errand question([&directory]() -> Errand::Result {
     struct statx attributes;
     const int flags = AT_EMPTY_PATH | AT_STATX_FORCE_SYNC;
     const int result = ::statx(directory.value(), "", flags, STATX_BASIC_STATS, &attributes);
-    ::_exit(result == 0 ? 0 : errno);
-  }
-  const Fd process = open_pidfd(child);
-  pollfd ended{.fd = process.value(), .events = POLLIN, .revents = 0};
-  if (::poll(&ended, 1, kProbeMilliseconds) <= 0) {
-    ::kill(child, SIGKILL);
-    ::waitpid(child, nullptr, WNOHANG);  // it may be stuck in the kernel; init gets it then
-    return ETIMEDOUT;
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
+    return {.value = result == 0 ? 0 : errno};
+  });
+  return question.wait(kProbePatience) ? static_cast<int>(question.value()) : ETIMEDOUT;
 }
 
 bool is_dead(int probed) {
@@ -104,6 +93,19 @@ Fd open_fuse() {
                 "device into the container");
   }
   throw_errno(error, "open /dev/fuse");
+}
+
+/// Through the FUSE control filesystem, mounted for the occasion and nowhere:
+/// /sys/fs/fuse/connections is empty in most containers.
+bool abort_connection(const std::string& device) {
+  const Fd context(::fsopen("fusectl", FSOPEN_CLOEXEC));
+  if (!context || ::fsconfig(context.value(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0) {
+    return false;
+  }
+  const Fd root(::fsmount(context.value(), FSMOUNT_CLOEXEC, 0));
+  const std::string name = device.substr(device.find(':') + 1) + "/abort";
+  const Fd control(root ? ::openat(root.value(), name.c_str(), O_WRONLY | O_CLOEXEC) : -1);
+  return control && ::write(control.value(), "1", 1) == 1;
 }
 
 }  // namespace
@@ -157,11 +159,21 @@ void Mount::unmount(IfBusy busy) {
   if (!in_place()) return;
   if (::umount2(path_.c_str(), UMOUNT_NOFOLLOW) == 0) return;
   if (errno == EBUSY) {
-    if (busy == IfBusy::kFail) throw Error(Errc::kBusy, path_ + " is in use");
-    log_.info("{} is in use: detaching it, its open files stay", path_);
+    if (busy == IfBusy::kFail) {
+      throw Error(Errc::kBusy, path_ + " is busy: files below it are open");
+    }
+    log_.info("{} is busy: detaching it, its open files stay", path_);
     if (::umount2(path_.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) == 0) return;
   }
   throw_errno(errno, "unmount " + path_);
+}
+
+void Mount::abort() {
+  if (!connected() || abort_connection(device_)) return;
+  // Aborts before it finds out whether it can unmount. Does not find a mount that was detached.
+  if (in_place() && ::umount2(path_.c_str(), MNT_FORCE | UMOUNT_NOFOLLOW) != 0 && connected()) {
+    log_.error("cannot abort the connection of {}", path_);
+  }
 }
 
 void Mount::set_read_ahead(std::uint32_t kilobytes) {

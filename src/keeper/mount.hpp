@@ -39,6 +39,11 @@ class Mount {
   enum class IfBusy { kFail, kDetach };
   void unmount(IfBusy busy);
 
+  /// Fails every request, those that wait and those to come, with ECONNABORTED and ENOTCONN. For a
+  /// connection that nobody serves any more; does not block. Files that are open through
+  /// passthrough stay readable.
+  void abort();
+
   /// Where sysfs cannot be written (containers), warns once and leaves it.
   void set_read_ahead(std::uint32_t kilobytes);
 

@@ -78,6 +78,52 @@ Received receive_message(int socket, std::span<std::byte> message, std::vector<F
   return Received::kClosed;
 }
 
+Peeked peek_message(int socket, std::span<std::byte> message) {
+  iovec part{message.data(), message.size()};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  ssize_t got = -1;
+  do {
+    got = ::recvmsg(socket, &header, MSG_PEEK);
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) {
+    return {errno == EAGAIN || errno == EWOULDBLOCK ? Received::kNothing : Received::kClosed};
+  }
+  if (got != static_cast<ssize_t>(message.size()) || (header.msg_flags & MSG_TRUNC) != 0) {
+    return {Received::kClosed};
+  }
+  const bool attached = (header.msg_flags & MSG_CTRUNC) != 0;  // there was no room for any
+  return {Received::kMessage, attached ? Attached::kDescriptors : Attached::kNothing};
+}
+
+void drop_message(int socket) {
+  while (::recv(socket, nullptr, 0, 0) < 0 && errno == EINTR) {
+  }
+}
+
+int take_descriptor(int socket) noexcept {
+  Request ignored;
+  iovec part{&ignored, sizeof ignored};
+  Control control{};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control.bytes;
+  header.msg_controllen = CMSG_LEN(sizeof(int));  // not CMSG_SPACE, in which two fit
+  ssize_t got = -1;
+  do {
+    got = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
+  } while (got < 0 && errno == EINTR);
+  const cmsghdr* rights = got < 0 ? nullptr : CMSG_FIRSTHDR(&header);
+  if (rights == nullptr || rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS) {
+    return -1;
+  }
+  int descriptor = -1;
+  std::memcpy(&descriptor, CMSG_DATA(rights), sizeof descriptor);
+  return (header.msg_flags & MSG_CTRUNC) == 0 ? descriptor : -1;
+}
+
 int to_errno(Errc code) noexcept {
   switch (code) {
     case Errc::kInvalid:

@@ -60,6 +60,21 @@ enum class Received { kMessage, kNothing, kClosed };
 [[nodiscard]] Received receive_message(int socket, std::span<std::byte> message,
                                        std::vector<Fd>& descriptors);
 
+/// The same for a process that must not own what the other side may send: closing a descriptor can
+/// block for good, where it belongs to a filesystem of that side. Looks at the next message, which
+/// stays, and whether descriptors came with it.
+enum class Attached { kNothing, kDescriptors };
+struct Peeked {
+  Received received = Received::kNothing;
+  Attached attached = Attached::kNothing;
+};
+[[nodiscard]] Peeked peek_message(int socket, std::span<std::byte> message);
+/// Takes the next message off the queue, without its descriptors.
+void drop_message(int socket);
+/// Takes the next message off the queue for the one descriptor that comes with it, which nobody
+/// owns yet; -1 if there is none, or more. Async-signal-safe.
+[[nodiscard]] int take_descriptor(int socket) noexcept;
+
 /// How an Errc travels, and what it becomes again.
 [[nodiscard]] int to_errno(Errc code) noexcept;
 [[nodiscard]] Errc from_errno(int value) noexcept;

@@ -6,12 +6,20 @@
 
 namespace weightfs::keeper {
 
-std::optional<RestartPolicy::Duration> RestartPolicy::after(Duration life, Hello hello) {
-  silent_ = hello == Hello::kSaid ? 0 : silent_ + 1;
-  if (silent_ >= kSilentLives) return std::nullopt;
-  if (life >= kGoodLife) next_ = Duration(0);
+std::optional<RestartPolicy::Duration> RestartPolicy::after(Duration length, Life life) {
+  if (life == Life::kUp) {
+    was_up_ = true;
+    silent_lives_ = 0;
+    silence_ = Duration(0);
+  } else {
+    ++silent_lives_;
+    silence_ += length;
+    if (was_up_ ? silence_ >= kLongestSilence : silent_lives_ >= kFirstLives) return std::nullopt;
+  }
+  if (length >= kGoodLife && life == Life::kUp) next_ = Duration(0);
   const Duration pause = next_;
   next_ = std::clamp(2 * pause, kFirstPause, kLongestPause);
+  silence_ += pause;
   return pause;
 }
 

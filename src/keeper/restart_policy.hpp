@@ -8,23 +8,32 @@
 namespace weightfs::keeper {
 
 /// When a daemon that died is started again: at once the first time, then after pauses that double
-/// from kFirstPause to kLongestPause; a life of kGoodLife starts over. Never again after
-/// kSilentLives lives in a row in which it did not say hello. A value, without a clock.
+/// from kFirstPause to kLongestPause; a life of kGoodLife starts over.
+///
+/// When it is given up: where none has ever come up, after kFirstLives lives in a row. Once one
+/// has, there are readers that wait, and what keeps the next one from coming up (a full disk, a
+/// program that is being replaced) may pass: after kLongestSilence without one. A value, without a
+/// clock.
 class RestartPolicy {
  public:
   using Duration = std::chrono::milliseconds;
   static constexpr Duration kFirstPause{250};
   static constexpr Duration kLongestPause{5000};
   static constexpr Duration kGoodLife{10'000};
-  static constexpr int kSilentLives = 5;
+  static constexpr int kFirstLives = 5;
+  static constexpr Duration kLongestSilence{10 * 60'000};
 
+  /// Whether it got as far as to serve the mount.
+  enum class Life { kUp, kSilent };
   /// The pause after a life has ended; nothing to give up.
-  enum class Hello { kSaid, kSilent };
-  [[nodiscard]] std::optional<Duration> after(Duration life, Hello hello);
+  [[nodiscard]] std::optional<Duration> after(Duration length, Life life);
+  [[nodiscard]] bool was_up() const noexcept { return was_up_; }
 
  private:
   Duration next_{0};
-  int silent_ = 0;
+  Duration silence_{0};  ///< the lives and pauses since one was up
+  int silent_lives_ = 0;
+  bool was_up_ = false;
 };
 
 }  // namespace weightfs::keeper

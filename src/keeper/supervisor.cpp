@@ -35,8 +35,12 @@ std::pair<Fd, Fd> socket_pair() {
 
 }  // namespace
 
-Supervisor::Supervisor(DaemonOptions options, std::chrono::milliseconds grace, Log log)
-    : options_(std::move(options)), grace_(grace), log_(std::move(log)), due_(TimePoint{}) {
+Supervisor::Supervisor(SupervisorOptions options, Log log)
+    : options_(std::move(options)), log_(std::move(log)), due_(Due{TimePoint{}, Step::kStart}) {
+}
+
+std::optional<Supervisor::TimePoint> Supervisor::due() const noexcept {
+  return due_ ? std::optional(due_->at) : std::nullopt;
 }
 
 int Supervisor::descriptor() const noexcept {
@@ -44,25 +48,44 @@ int Supervisor::descriptor() const noexcept {
 }
 
 std::optional<Fd> Supervisor::advance(TimePoint now) {
-  if (!due_ || *due_ > now) return std::nullopt;
-  due_.reset();
-  if (!process_) return start(now);
-  log_.warning("the daemon {} does not end: killing it", process_->pid());
-  process_->signal(SIGKILL);
+  if (!due_ || due_->at > now) return std::nullopt;
+  const Step step = std::exchange(due_, std::nullopt)->step;
+  switch (step) {
+    case Step::kStart:
+      return start(now);
+    case Step::kKill:
+      log_.warning("the daemon {} does not {}: killing it", process_->pid(),
+                   life_ == RestartPolicy::Life::kSilent && !last_ ? "come up" : "end");
+      process_->signal(SIGKILL);
+      if (last_) due_ = Due{now + options_.kill_patience, Step::kAbort};
+      break;
+    case Step::kAbort:
+      // It waits in the kernel for an answer that nobody is left to give.
+      log_.error("the killed daemon {} does not end: aborting the connection", process_->pid());
+      options_.abort_connection();
+      due_ = Due{now + options_.kill_patience, Step::kLeave};
+      break;
+    case Step::kLeave:
+      log_.error("the killed daemon {} does not end: not waiting for it", process_->pid());
+      process_->leave();
+      process_.reset();
+      break;
+  }
   return std::nullopt;
 }
 
 std::optional<Fd> Supervisor::start(TimePoint now) {
   try {
     auto [ours, theirs] = socket_pair();
-    process_.emplace(options_, theirs);
+    process_.emplace(options_.daemon, theirs);
     started_ = now;
-    hello_ = RestartPolicy::Hello::kSilent;
+    life_ = RestartPolicy::Life::kSilent;
+    due_ = Due{now + options_.start_patience, Step::kKill};
     log_.info("started the daemon, pid {}", process_->pid());
     return std::move(ours);
   } catch (const Error& error) {  // the machine is short of something: no reason to unmount
     log_.error("cannot start the daemon: {}", error.what());
-    due_ = now + RestartPolicy::kLongestPause;
+    due_ = Due{now + RestartPolicy::kLongestPause, Step::kStart};
     return std::nullopt;
   }
 }
@@ -76,25 +99,34 @@ std::optional<int> Supervisor::reap(TimePoint now) {
     log_.info("the daemon {} {}", pid, describe(status));
     return 0;
   }
-  if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == kDaemonFatal)) {
+  const auto length = std::chrono::duration_cast<RestartPolicy::Duration>(now - started_);
+  const std::optional<RestartPolicy::Duration> pause = policy_.after(length, life_);
+  const bool ended = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  const bool fatal = WIFEXITED(status) && WEXITSTATUS(status) == kDaemonFatal;
+  if (ended || (fatal && !policy_.was_up())) {
     log_.info("the daemon {} {}: not starting another", pid, describe(status));
     return WEXITSTATUS(status);
   }
-  const auto life = std::chrono::duration_cast<RestartPolicy::Duration>(now - started_);
-  const std::optional<RestartPolicy::Duration> pause = policy_.after(life, hello_);
   if (!pause) {
-    log_.error("the daemon {} {}; it has not come up {} times in a row: giving up", pid,
-               describe(status), RestartPolicy::kSilentLives);
+    log_.error("the daemon {} {}; none comes up: giving up", pid, describe(status));
     return kKeeperGaveUp;
   }
   log_.warning("the daemon {} {}: starting another in {} ms", pid, describe(status),
                pause->count());
-  due_ = now + *pause;
+  due_ = Due{now + *pause, Step::kStart};
   return std::nullopt;
 }
 
+void Supervisor::note_up() noexcept {
+  if (life_ == RestartPolicy::Life::kUp || !process_) return;
+  life_ = RestartPolicy::Life::kUp;
+  if (!last_) due_.reset();
+}
+
 void Supervisor::expect_end(TimePoint now) {
-  if (process_ && !due_) due_ = now + grace_;
+  if (!process_ || last_) return;
+  const TimePoint end = now + options_.stop_grace;
+  if (!due_ || due_->at > end) due_ = Due{end, Step::kKill};
 }
 
 void Supervisor::stop(TimePoint now) {
@@ -102,7 +134,7 @@ void Supervisor::stop(TimePoint now) {
   due_.reset();
   if (!process_) return;
   process_->signal(SIGTERM);
-  due_ = now + grace_;
+  due_ = Due{now + options_.stop_grace, Step::kKill};
 }
 
 }  // namespace weightfs::keeper

@@ -4,6 +4,8 @@
 #include "base/file.hpp"
 #include "error_of.hpp"
 #include "keeper/keeper_client.hpp"
+#include "keeper/protocol.hpp"
+#include "keeper/unix_address.hpp"
 #include "running_keeper.hpp"
 #include "toy_daemon.hpp"
 
@@ -11,8 +13,12 @@
 
 #include <fcntl.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/statfs.h>
 #include <unistd.h>
+#include <memory>
+#include <optional>
+#include <vector>
 
 namespace weightfs::keeper::test {
 namespace {
@@ -89,6 +95,59 @@ TEST_CASE("what the daemon could not read itself is not registered for it") {
   const Fd device = open_file("/dev/null", O_RDONLY);
   CHECK(error_of([&] { return client.open_backing(device); }) == Errc::kInvalid);
   CHECK(client.open_backings().empty());
+}
+
+TEST_CASE("a keeper does not hang on a descriptor whose close waits for the daemon") {
+  require_fuse();
+  const Workplace place;
+  write_file_durably(place / "file", "content");
+  RunningKeeper keeper(place.options());
+  std::optional<KeeperClient> client = KeeperClient::connect(place.socket());
+  const Session session = client->hello();
+  ToyDaemon daemon(session.fuse, {.blob_size = 100, .flushes = false});
+  const Fd trap = open_file(place.mountpoint() / "blob", O_RDONLY);
+  const Fd file = open_file(place / "file", O_RDONLY);
+  // Before the test's own descriptor is closed, whatever fails.
+  const std::shared_ptr<void> answered(nullptr, [&](void*) { daemon.answer_flushes(); });
+  // Refused (it lies on a stacked mount), and a child is stuck with it. The keeper hangs up.
+  CHECK(error_of([&] { return client->open_backing(trap); }) == Errc::kUnavailable);
+
+  client.emplace(KeeperClient::connect(place.socket()));
+  CHECK(client->hello().mountpoint == place.mountpoint());
+  CHECK(error_of([&] { return client->open_backing(trap); }) == Errc::kBusy);
+  CHECK(client->open_backings().empty());
+
+  daemon.answer_flushes();
+  CHECK(eventually(
+      [&] { return error_of([&] { return client->open_backing(trap); }) != Errc::kBusy; }));
+  CHECK(open_or_skip(*client, file) > 0);
+}
+
+TEST_CASE("descriptors that no request has room for close the connection, not the keeper") {
+  require_fuse();
+  const Workplace place;
+  write_file_durably(place / "file", "content");
+  RunningKeeper keeper(place.options());
+  const Fd file = open_file(place / "file", O_RDONLY);
+  const auto answers = [&](Operation operation, const std::vector<int>& given) {
+    const Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    const UnixAddress address(place.socket());
+    REQUIRE(::connect(socket.value(), address.get(), address.size()) == 0);
+    const auto exchange = [&](const Request& request, std::span<const int> descriptors) {
+      Response response;
+      std::vector<Fd> taken;
+      REQUIRE(send_message(socket.value(), std::as_bytes(std::span(&request, 1)), descriptors));
+      return receive_message(socket.value(), std::as_writable_bytes(std::span(&response, 1)),
+                             taken) == Received::kMessage;
+    };
+    REQUIRE(exchange({.operation = Operation::kHello}, {}));
+    return exchange({.operation = operation}, given);
+  };
+  CHECK(answers(Operation::kOpenBacking, {file.value()}));
+  CHECK_FALSE(answers(Operation::kOpenBacking, {}));
+  CHECK_FALSE(answers(Operation::kOpenBacking, {file.value(), file.value()}));
+  CHECK_FALSE(answers(Operation::kListBackings, {file.value()}));
+  CHECK(answers(Operation::kListBackings, {}));
 }
 
 TEST_CASE("a mount that did not agree on passthrough says that it is unsupported") {

@@ -126,7 +126,104 @@ TEST_CASE("a daemon that never comes up is given up") {
   RunningKeeper keeper(
       place.supervising(shell("echo >> '" + (place / "lives").string() + "'; exit 3")));
   CHECK(keeper.result() == kKeeperGaveUp);
-  CHECK(read_file(place / "lives", 100).size() == RestartPolicy::kSilentLives);
+  CHECK(read_file(place / "lives", 100).size() == RestartPolicy::kFirstLives);
+  CHECK(mounts_on(place.mountpoint()) == 0);
+}
+
+TEST_CASE("hello is not enough to have come up") {
+  require_fuse();
+  const Workplace place;
+  RunningKeeper keeper(place.supervising(
+      {supervised_daemon(), std::string(kSocketPlaceholder), place / "pid", "fails"}));
+  CHECK(keeper.result() == kKeeperGaveUp);
+  CHECK(mounts_on(place.mountpoint()) == 0);
+}
+
+TEST_CASE("a daemon that does not come up in time is killed and replaced") {
+  require_fuse();
+  const Workplace place;
+  const std::filesystem::path pid_file = place / "pid";
+  KeeperOptions options =
+      place.supervising(shell("echo $$ > '" + pid_file.string() + "'; exec sleep 60"));
+  options.start_patience = std::chrono::milliseconds(300);
+  RunningKeeper keeper(std::move(options));
+  const pid_t first = next_pid(pid_file, 0);
+  REQUIRE(first != 0);
+  REQUIRE(next_pid(pid_file, first) != 0);
+  CHECK(has_ended(first));
+}
+
+TEST_CASE("what is due for a daemon, from its start to the end without it") {
+  if (::geteuid() != 0) SKIP("dropping rights needs root");
+  using std::chrono::seconds;
+  int aborted = 0;
+  Supervisor supervisor({.daemon = {.command = shell("trap '' TERM; exec sleep 60")},
+                         .start_patience = seconds(100),
+                         .stop_grace = seconds(10),
+                         .kill_patience = seconds(5),
+                         .abort_connection = [&] { ++aborted; }},
+                        Log::silent());
+  const Clock::TimePoint start = Clock::TimePoint{} + seconds(1000);
+  REQUIRE(supervisor.advance(start).has_value());
+  CHECK(supervisor.due() == start + seconds(100));
+  SECTION("it comes up, and has all the time") {
+    supervisor.note_up();
+    CHECK(supervisor.due() == std::nullopt);
+    supervisor.expect_end(start + seconds(500));
+    CHECK(supervisor.due() == start + seconds(510));
+  }
+  SECTION("it lets go of the keeper before it comes up") {
+    supervisor.expect_end(start);
+    CHECK(supervisor.due() == start + seconds(10));
+  }
+  SECTION("it does not end, though it is killed") {
+    supervisor.stop(start);
+    supervisor.note_up();  // too late
+    CHECK(supervisor.due() == start + seconds(10));
+    CHECK_FALSE(supervisor.advance(start + seconds(10)));
+    CHECK(supervisor.due() == start + seconds(15));
+    CHECK(aborted == 0);
+    CHECK_FALSE(supervisor.advance(start + seconds(15)));
+    CHECK(aborted == 1);
+    CHECK(supervisor.due() == start + seconds(20));
+    CHECK(supervisor.running());
+    CHECK_FALSE(supervisor.advance(start + seconds(20)));
+    CHECK_FALSE(supervisor.running());
+    CHECK(supervisor.due() == std::nullopt);
+  }
+}
+
+TEST_CASE("a mount that was served is not given up for what the next daemon says") {
+  require_fuse();
+  const Workplace place;
+  const std::filesystem::path pid_file = place / "pid";
+  const std::string lives = (place / "lives").string();
+  // Every second life fails for good, as it says.
+  RunningKeeper keeper(place.supervising(shell(
+      "echo >> '" + lives + "'; [ $(($(wc -l < '" + lives + "') % 2)) = 1 ] || exit 78; exec '" +
+      supervised_daemon().string() + "' {keeper-fd} '" + pid_file.string() + "'")));
+  const pid_t first = next_pid(pid_file, 0);
+  REQUIRE(first != 0);
+  REQUIRE(::kill(first, SIGKILL) == 0);
+  CHECK(next_pid(pid_file, first) != 0);
+  CHECK(mounts_on(place.mountpoint()) == 1);
+  CHECK(read_file(lives, 100).size() == 3);
+}
+
+TEST_CASE("a killed daemon that waits for itself does not keep the keeper from ending") {
+  require_fuse();
+  const Workplace place;
+  const std::filesystem::path pid_file = place / "pid";
+  KeeperOptions options =
+      place.supervising({supervised_daemon(), std::string(kSocketPlaceholder), pid_file, "stuck"});
+  options.stop_grace = std::chrono::milliseconds(100);
+  options.kill_patience = std::chrono::milliseconds(300);
+  RunningKeeper keeper(std::move(options));
+  const pid_t pid = next_pid(pid_file, 0);
+  REQUIRE(pid != 0);
+  keeper.stop();
+  CHECK(keeper.result() == 0);
+  CHECK(eventually([&] { return has_ended(pid); }));
   CHECK(mounts_on(place.mountpoint()) == 0);
 }
 

@@ -42,6 +42,7 @@ fuse_attr attributes(std::uint64_t node, std::uint64_t size) {
 
 ToyDaemon::ToyDaemon(const Fd& fuse, Options options, Session session)
     : fuse_(fuse), options_(options), stop_(::eventfd(0, EFD_CLOEXEC)) {
+  if (!options_.flushes) waiting_.lock()->emplace();
   pollfd request{.fd = fuse_.value(), .events = POLLIN, .revents = 0};
   if (session == Session::kNew && (::poll(&request, 1, kPatienceMs) != 1 || !serve_one())) {
     throw std::runtime_error("no FUSE_INIT came");
@@ -59,6 +60,17 @@ ToyDaemon::ToyDaemon(const Fd& fuse, Options options, Session session)
 ToyDaemon::~ToyDaemon() {
   const std::uint64_t one = 1;
   if (::write(stop_.value(), &one, sizeof one) < 0) std::abort();
+}
+
+std::size_t ToyDaemon::waiting_flushes() {
+  return waiting_.with([](const auto& waiting) { return waiting ? waiting->size() : 0; });
+}
+
+void ToyDaemon::answer_flushes() {
+  auto waiting = waiting_.lock();
+  if (!*waiting) return;
+  for (const std::uint64_t unique : **waiting) answer(unique, 0);
+  waiting->reset();
 }
 
 void ToyDaemon::answer(std::uint64_t unique, int error, std::span<const std::byte> body) const {
@@ -103,7 +115,7 @@ bool ToyDaemon::serve_one() {
       return true;
     }
     case FUSE_LOOKUP: {
-      if (options_.backing_id == 0 || std::string_view(argument) != "blob") {
+      if (options_.blob_size == 0 || std::string_view(argument) != "blob") {
         answer(in.unique, ENOENT);
         return true;
       }
@@ -115,7 +127,7 @@ bool ToyDaemon::serve_one() {
     }
     case FUSE_OPEN: {
       fuse_open_out out{};
-      out.open_flags = kOpenPassthrough;
+      if (options_.backing_id != 0) out.open_flags = kOpenPassthrough;
       std::memcpy(&out.padding, &options_.backing_id, sizeof options_.backing_id);
       answer(in.unique, 0, body_of(out));
       return true;
@@ -131,7 +143,15 @@ bool ToyDaemon::serve_one() {
       answer(in.unique, 0, body_of(out));
       return true;
     }
-    case FUSE_FLUSH:
+    case FUSE_FLUSH: {
+      auto waiting = waiting_.lock();
+      if (*waiting) {
+        (*waiting)->push_back(in.unique);
+      } else {
+        answer(in.unique, 0);
+      }
+      return true;
+    }
     case FUSE_RELEASE:
     case FUSE_RELEASEDIR:
       answer(in.unique, 0);

@@ -3,11 +3,14 @@
 #pragma once
 
 #include "base/fd.hpp"
+#include "base/synchronized.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <thread>
+#include <vector>
 
 namespace weightfs::keeper::test {
 
@@ -18,8 +21,9 @@ class ToyDaemon {
  public:
   struct Options {
     bool passthrough = true;
-    std::int32_t backing_id = 0;  ///< of "blob"; 0: there is no such file
-    std::uint64_t blob_size = 0;
+    std::int32_t backing_id = 0;         ///< of "blob"; 0: it is not passed through
+    std::uint64_t blob_size = 0;         ///< 0: there is no such file
+    bool flushes = true;                 ///< false: FUSE_FLUSH is answered by answer_flushes() only
     std::uint64_t attributes_valid = 0;  ///< seconds that the kernel may remember attributes
   };
   /// `fuse` must outlive it. Of a new session, INIT has been answered when the constructor returns.
@@ -29,6 +33,11 @@ class ToyDaemon {
   ToyDaemon& operator=(const ToyDaemon&) = delete;
   ~ToyDaemon();
 
+  /// How many FUSE_FLUSH wait.
+  [[nodiscard]] std::size_t waiting_flushes();
+  /// Answers each FUSE_FLUSH that waits, and those to come.
+  void answer_flushes();
+
  private:
   bool serve_one();
   void answer(std::uint64_t unique, int error, std::span<const std::byte> body = {}) const;
@@ -36,6 +45,7 @@ class ToyDaemon {
   const Fd& fuse_;
   Options options_;
   Fd stop_;
+  Synchronized<std::optional<std::vector<std::uint64_t>>> waiting_;  ///< nothing: answered at once
   std::jthread thread_;
 };
 
