@@ -7,16 +7,24 @@
 namespace weightfs::source {
 
 void GuardedSink::write(std::uint64_t offset, std::span<const std::byte> data) {
-  const ByteRange wanted = rest_.intersect({offset, offset + data.size()});
+  const ByteRange sent{offset, offset + data.size()};
+  const ByteRange before = sent.intersect({0, rest_.begin});
+  if (!before.empty() && !done()) tell([&] { sink_.skipped(before.size()); });
+  const ByteRange wanted = rest_.intersect(sent);
   if (wanted.empty()) return;
   if (wanted.begin != rest_.begin) throw Error(Errc::kInternal, "a source left out bytes");
+  tell([&] { sink_.write(wanted.begin, data.subspan(wanted.begin - offset, wanted.size())); });
+  rest_.begin = wanted.end;
+}
+
+template <class Call>
+void GuardedSink::tell(const Call& call) {
   try {
-    sink_.write(wanted.begin, data.subspan(wanted.begin - offset, wanted.size()));
+    call();
   } catch (...) {
     failed_ = true;
     throw;
   }
-  rest_.begin = wanted.end;
 }
 
 }  // namespace weightfs::source

@@ -23,10 +23,14 @@ class GuardedSink {
   [[nodiscard]] bool failed() const noexcept { return failed_; }
 
   /// Passes on the part of `data`, which stands at `offset` of the file, that is next to come. What
-  /// lies before or behind is dropped; a gap is Error(kInternal).
+  /// lies before is dropped, and the sink told so; what lies behind is dropped; a gap is
+  /// Error(kInternal).
   void write(std::uint64_t offset, std::span<const std::byte> data);
 
  private:
+  template <class Call>
+  void tell(const Call& call);
+
   Sink& sink_;
   ByteRange rest_;
   bool failed_ = false;

@@ -23,6 +23,9 @@ class Sink {
   /// `offset` is the position in the file; calls are contiguous. `data` is valid during the call
   /// only. Throwing ends the read, and the exception comes out of it.
   virtual void write(std::uint64_t offset, std::span<const std::byte> data) = 0;
+  /// So many bytes came that lie before the range and were dropped: the source is alive, but sends
+  /// whole files. Throwing as above.
+  virtual void skipped(std::uint64_t /*bytes*/) {}
 };
 
 /// One place where the truth lives. Bytes of two versions of an object are never mixed: every
@@ -45,10 +48,13 @@ class Source {
   virtual void read(const snapshot::File& file, ByteRange range, Sink& sink,
                     std::stop_token stop) = 0;
 
-  /// False once the source was seen to send whole files where ranges were asked for: one read of
-  /// all that is missing then costs no more than a short one.
+  /// False while the source was last seen to send whole files where ranges were asked for, from
+  /// the head of such an answer on: one read of all that is missing then costs no more than a short
+  /// one.
   [[nodiscard]] virtual bool serves_ranges() const noexcept { return true; }
 
+  /// Whether open_local() can give anything.
+  [[nodiscard]] virtual bool has_local_files() const noexcept { return false; }
   /// The file itself, opened read-only and proven to be the version that was resolved, where it
   /// lies on a filesystem of this machine: a reflink may then take the place of a fill. nullopt
   /// elsewhere.

@@ -29,6 +29,7 @@ class FileSource final : public Source {
 
   [[nodiscard]] snapshot::Snapshot resolve(std::stop_token stop) override;
   void read(const snapshot::File& file, ByteRange range, Sink& sink, std::stop_token stop) override;
+  [[nodiscard]] bool has_local_files() const noexcept override { return true; }
   [[nodiscard]] std::optional<Fd> open_local(const snapshot::File& file) override;
   [[nodiscard]] std::string describe() const override;
 

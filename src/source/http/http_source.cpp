@@ -11,6 +11,7 @@
 #include "source/http/range_read.hpp"
 #include "source/http/validator.hpp"
 
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -65,7 +66,7 @@ void HttpSource::read(const snapshot::File& file, ByteRange range, Sink& sink,
   GuardedSink guarded(sink, range);
   try {
     net::Request request{.url = is_directory() ? url_of(url_, file.path).text() : url_.text()};
-    RangeRead::CheckVersion check_version;
+    std::function<void(const net::ResponseHead&)> check_version;
     if (file.validator.empty()) {
       const std::string object = (file.sha256 ? file.sha256->hex() : "") + file.path;
       check_version = [this, object](const net::ResponseHead& head) {
@@ -80,9 +81,12 @@ void HttpSource::read(const snapshot::File& file, ByteRange range, Sink& sink,
         }
       };
     }
-    RangeRead read(http_, std::move(request), file.size, guarded, std::move(check_version));
-    read.run(stop);
-    if (read.was_sent_whole() && range.size() < file.size) ignores_ranges_ = true;
+    const auto on_answer = [&](const net::ResponseHead& head, const RangedAnswer& answer) {
+      check_version(head);
+      // Asked for all of it, a server shows neither.
+      if (range.size() < file.size) ignores_ranges_ = answer.kind == RangedAnswer::Kind::kWhole;
+    };
+    RangeRead(http_, std::move(request), file.size, guarded, on_answer).run(stop);
   } catch (...) {
     if (guarded.failed()) throw;
     rethrow_with(what);

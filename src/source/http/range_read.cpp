@@ -19,12 +19,12 @@ struct EnoughBytes {};
 }  // namespace
 
 RangeRead::RangeRead(net::HttpClient& http, net::Request request, std::uint64_t size,
-                     GuardedSink& sink, CheckVersion check_version)
+                     GuardedSink& sink, OnAnswer on_answer)
     : http_(http),
       request_(std::move(request)),
       size_(size),
       sink_(sink),
-      check_version_(std::move(check_version)) {
+      on_answer_(std::move(on_answer)) {
 }
 
 void RangeRead::run(const std::stop_token& stop) {
@@ -54,7 +54,7 @@ void RangeRead::run_once(const std::stop_token& stop) {
 
 void RangeRead::take_head(const net::ResponseHead& head) {
   answer_ = check_answer(head, sink_.rest(), size_);
-  check_version_(head);
+  on_answer_(head, answer_);
   position_ = answer_.body.begin;
 }
 

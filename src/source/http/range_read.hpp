@@ -21,19 +21,16 @@ namespace weightfs::source {
 /// Confined to one thread. All that it is given must outlive it.
 class RangeRead {
  public:
-  /// Judges the version that an answer is about, once its range is found right; throws.
-  using CheckVersion = std::function<void(const net::ResponseHead&)>;
+  /// Judges the version that an answer is about, once its range is found right, and before a byte
+  /// of its body; throws.
+  using OnAnswer = std::function<void(const net::ResponseHead&, const RangedAnswer&)>;
 
   RangeRead(net::HttpClient& http, net::Request request, std::uint64_t size, GuardedSink& sink,
-            CheckVersion check_version);
+            OnAnswer on_answer);
 
   /// Until the sink has all of it. Error: as check_answer and HttpClient; kInvalid a body that is
   /// longer than its head said; TransientError(kUnavailable) one that is shorter.
   void run(const std::stop_token& stop);
-  /// Whether the server sent the whole object where a part was asked for.
-  [[nodiscard]] bool was_sent_whole() const noexcept {
-    return answer_.kind == RangedAnswer::Kind::kWhole;
-  }
 
  private:
   void run_once(const std::stop_token& stop);
@@ -44,7 +41,7 @@ class RangeRead {
   net::Request request_;
   const std::uint64_t size_;
   GuardedSink& sink_;
-  const CheckVersion check_version_;
+  const OnAnswer on_answer_;
   RangedAnswer answer_;
   std::uint64_t position_ = 0;  ///< in the file, of the next byte of the body
 };

@@ -23,7 +23,14 @@ class CollectingSink final : public source::Sink {
     if (after_write) after_write();
   }
 
+  void skipped(std::uint64_t count) override {
+    bytes_skipped += count;
+    if (after_skip) after_skip();
+  }
+
   std::string bytes;
+  std::uint64_t bytes_skipped = 0;
+  std::function<void()> after_skip;
   bool gap = false;
   std::function<void()> after_write;
 

@@ -82,6 +82,30 @@ TEST_CASE("a server that sends the whole file gives the range, and no more is ta
   CHECK(site.http.counters().bytes < 2 * content.size() + (2 << 20));
 }
 
+TEST_CASE("that a server sends whole files is known before a byte of one, until it sends a range") {
+  const std::string content = pattern(3 << 20);
+  bool whole = true;
+  Site site("/m/");
+  site.origin.set_fault([&](const SeenRequest&, Connection& connection) {
+    connection.send(
+        whole ? answer(200, {}, content)
+              : answer(206, {{"Content-Range", "bytes 10-19/3145728"}}, content.substr(10, 10)));
+    return true;
+  });
+  const File file = known_file("f", content);
+  CollectingSink sink(2'000'000);
+  std::vector<bool> ranges;
+  sink.after_skip = [&] { ranges.push_back(site.source.serves_ranges()); };
+  site.source.read(file, {2'000'000, 2'000'100}, sink, {});
+  CHECK(sink.bytes == content.substr(2'000'000, 100));
+  CHECK(sink.bytes_skipped == 2'000'000);
+  REQUIRE_FALSE(ranges.empty());
+  CHECK(ranges == std::vector<bool>(ranges.size(), false));
+  whole = false;
+  CHECK(site.read(file, {10, 20}) == content.substr(10, 10));
+  CHECK(site.source.serves_ranges());
+}
+
 TEST_CASE("a range that a server sends in pieces is put together, within reason") {
   const std::string content = pattern(10'000);
   std::size_t piece = 3'000;
@@ -275,6 +299,19 @@ TEST_CASE("with a known digest, nodes may differ, a replacement under way is not
   // The fill that this ended is over; the next takes the version that it finds.
   CHECK_FALSE(failure({"\"new\"", evening, evening}));
   CHECK_FALSE(failure({"\"new\"", evening, evening}));
+}
+
+TEST_CASE("a sink can end the way to its range") {
+  const std::string content = pattern(3 << 20);
+  Site site("/m/");
+  site.origin.set_fault([&](const SeenRequest&, Connection& connection) {
+    connection.send(answer(200, {}, content));
+    return true;
+  });
+  CollectingSink sink(3'000'000);
+  sink.after_skip = [] { throw std::logic_error("nobody wants it"); };
+  CHECK_THROWS_AS(site.source.read(known_file("f", content), {3'000'000, 3'000'100}, sink, {}),
+                  std::logic_error);
 }
 
 TEST_CASE("what the sink throws comes out as it is") {
