@@ -11,6 +11,8 @@
 #include "fetch/hash_workers.hpp"
 #include "fetch/part_workers.hpp"
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <random>
 #include <unordered_set>
@@ -19,6 +21,9 @@
 namespace weightfs::fetch {
 
 namespace {
+
+/// More than any one file will hold; a listing that says so is in error, or worse.
+constexpr std::uint64_t kMostBytes = 64ULL << 40;
 
 /// Beyond this, what was streamed is disowned as its fill ends, and not as the next one begins.
 constexpr std::size_t kMaxStreamed = 65'536;
@@ -55,9 +60,7 @@ class Fetcher::State final : public FillHost, public std::enable_shared_from_thi
   }
   [[nodiscard]] FillContext& context() override { return context_; }
 
-  [[nodiscard]] FillPtr fill(const Target& target) {
-    return registry_.join_or_make(target.key(), [&] { return make(target); });
-  }
+  [[nodiscard]] FillPtr fill(const Target& target);
   [[nodiscard]] std::vector<BlobFillPtr> fills() const { return registry_.fills(); }
   [[nodiscard]] std::uint64_t resident_bytes(const Target& target) const {
     const store::PartialKey key = target.key();
@@ -99,6 +102,17 @@ class Fetcher::State final : public FillHost, public std::enable_shared_from_thi
   FetchTimer timer_;
   Checkpointer checkpointer_;
 };
+
+FillPtr Fetcher::State::fill(const Target& target) {
+  const snapshot::File& file = target.file();
+  if (file.size > kMostBytes) {
+    throw Error(Errc::kUnsupported,
+                fmt::format("{}: {} bytes are more than a file can have", file.path, file.size));
+  }
+  FillPtr fill = registry_.join_or_make(target.key(), [&] { return make(target); });
+  check_size(target, fill->progress().size);
+  return fill;
+}
 
 FillRegistry::Made Fetcher::State::make(const Target& target) {
   const bool strict = context_.options.verify == Verify::kStrict;

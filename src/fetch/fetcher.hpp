@@ -34,7 +34,9 @@ class Fetcher {
   /// Joins the running fill of the target's key or starts one (nothing is fetched before a read or
   /// a want). If the blob is complete already, the fill serves it. Touches the disk, not the
   /// network. A disk that is full or failing is no error here: the fill streams. (Under
-  /// Verify::kStrict it is one, and Keep::kMemoryOnly is kUnsupported.)
+  /// Verify::kStrict it is one, and Keep::kMemoryOnly is kUnsupported.) Error: kUnsupported a file
+  /// of more than 64 TiB; kInvalid where the listing contradicts the size of what is there or being
+  /// filled already; kCancelled at the end of the process.
   [[nodiscard]] FillPtr fill(const Target& target);
 
   /// What is running, to look at: these pointers keep no read-ahead going.

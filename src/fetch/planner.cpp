@@ -14,6 +14,8 @@ constexpr std::uint64_t kBlock = store::kBlockSize;
 /// Below this a request's round trip costs more than sharing out the tail of a file gains.
 constexpr std::size_t kLeastPartBlocks = (1U << 20) / kBlock;
 
+constexpr std::size_t kMostRunBlocks = (1ULL << 40) / kBlock;
+
 std::size_t blocks_in(std::uint64_t bytes) noexcept {
   return static_cast<std::size_t>(bytes / kBlock + (bytes % kBlock != 0 ? 1 : 0));
 }
@@ -30,7 +32,7 @@ Planner::Planner(Options options, const std::vector<bool>& written)
     : size_(options.size),
       part_blocks_(std::max<std::size_t>(1, static_cast<std::size_t>(options.part_size / kBlock))),
       connections_(std::max(1U, options.connections)),
-      blocks_(blocks_in(options.size), Block::kMissing),
+      blocks_(blocks_in(options.size)),
       missing_blocks_(blocks_.size()) {
   for (std::size_t i = 0; i < std::min(written.size(), blocks_.size()); ++i) {
     if (written[i]) set_written({i * kBlock, end_of(i + 1)});
@@ -60,7 +62,7 @@ std::optional<ByteRange> Planner::take_ahead(ByteRange ahead) {
 std::optional<ByteRange> Planner::take_run() {
   const auto first = first_missing({0, blocks_.size()});
   if (!first) return std::nullopt;
-  return take(*first, blocks_.size());
+  return take(*first, std::min(blocks_.size(), *first + kMostRunBlocks));
 }
 
 bool Planner::has_missing(ByteRange range) const {
@@ -72,7 +74,7 @@ void Planner::set_written(ByteRange range) {
   for (std::size_t i = whole.first; i < whole.last; ++i) {
     if (blocks_[i] == Block::kWritten) continue;
     if (blocks_[i] == Block::kMissing) --missing_blocks_;
-    blocks_[i] = Block::kWritten;
+    blocks_.set(i, Block::kWritten);
     begun_.erase(i);
     written_bytes_ += end_of(i + 1) - i * kBlock;
   }
@@ -83,7 +85,7 @@ void Planner::give_back(ByteRange range) {
   const Blocks blocks = touched(range);
   for (std::size_t i = blocks.first; i < blocks.last; ++i) {
     if (blocks_[i] != Block::kInFlight) continue;
-    blocks_[i] = Block::kMissing;
+    blocks_.set(i, Block::kMissing);
     ++missing_blocks_;
     no_missing_ = std::min(no_missing_, i);
     if (i == blocks.first && range.begin > i * kBlock) begun_[i] = range.begin;
@@ -94,7 +96,7 @@ void Planner::forget(ByteRange range) {
   const Blocks blocks = touched(range);
   for (std::size_t i = blocks.first; i < blocks.last; ++i) {
     if (blocks_[i] != Block::kWritten) continue;
-    blocks_[i] = Block::kMissing;
+    blocks_.set(i, Block::kMissing);
     ++missing_blocks_;
     written_bytes_ -= end_of(i + 1) - i * kBlock;
     frontier_ = std::min(frontier_, i);
@@ -105,17 +107,19 @@ void Planner::forget(ByteRange range) {
 bool Planner::is_written(ByteRange range) const {
   const Blocks blocks = touched(range);
   if (blocks.last <= frontier_) return true;
-  return std::all_of(blocks_.begin() + static_cast<std::ptrdiff_t>(blocks.first),
-                     blocks_.begin() + static_cast<std::ptrdiff_t>(blocks.last),
-                     [](Block block) { return block == Block::kWritten; });
+  for (std::size_t i = blocks.first; i < blocks.last; ++i) {
+    if (blocks_[i] != Block::kWritten) return false;
+  }
+  return true;
 }
 
 std::size_t Planner::unwritten_blocks(ByteRange range) const {
   const Blocks blocks = touched(range);
-  return static_cast<std::size_t>(
-      std::count_if(blocks_.begin() + static_cast<std::ptrdiff_t>(blocks.first),
-                    blocks_.begin() + static_cast<std::ptrdiff_t>(blocks.last),
-                    [](Block block) { return block != Block::kWritten; }));
+  std::size_t count = 0;
+  for (std::size_t i = blocks.first; i < blocks.last; ++i) {
+    if (blocks_[i] != Block::kWritten) ++count;
+  }
+  return count;
 }
 
 Planner::Blocks Planner::touched(ByteRange range) const noexcept {
@@ -149,7 +153,7 @@ ByteRange Planner::take(std::size_t first, std::size_t last) {
   }
   std::size_t end = first;
   while (end < last && blocks_[end] == Block::kMissing && !begun_.contains(end)) {
-    blocks_[end++] = Block::kInFlight;
+    blocks_.set(end++, Block::kInFlight);
   }
   missing_blocks_ -= end - first;
   while (no_missing_ < blocks_.size() && blocks_[no_missing_] != Block::kMissing) ++no_missing_;

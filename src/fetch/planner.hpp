@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/byte_range.hpp"
+#include "fetch/block_states.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -40,7 +41,8 @@ class Planner {
   /// hash can follow. Parts become smaller towards the end of the file, so that all connections
   /// finish together.
   [[nodiscard]] std::optional<ByteRange> take_ahead(ByteRange ahead);
-  /// All missing blocks from the lowest on, up to the first that is not missing, however many.
+  /// All missing blocks from the lowest on, up to the first that is not missing, however many (but
+  /// no more than 1 TiB at once).
   [[nodiscard]] std::optional<ByteRange> take_run();
   /// Whether the first two would find something.
   [[nodiscard]] bool has_missing(ByteRange range) const;
@@ -63,7 +65,7 @@ class Planner {
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
 
  private:
-  enum class Block : std::uint8_t { kMissing, kInFlight, kWritten };
+  using Block = BlockState;
   struct Blocks {
     std::size_t first = 0;
     std::size_t last = 0;  ///< one past
@@ -78,7 +80,7 @@ class Planner {
   std::uint64_t size_;
   std::size_t part_blocks_;
   unsigned connections_;
-  std::vector<Block> blocks_;
+  BlockStates blocks_;
   std::map<std::size_t, std::uint64_t>
       begun_;  ///< missing blocks of which some is there, up to where
   std::size_t missing_blocks_ = 0;

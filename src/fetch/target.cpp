@@ -2,6 +2,8 @@
 // Copyright the weightfs authors
 #include "fetch/target.hpp"
 
+#include "base/error.hpp"
+
 #include <string>
 
 namespace weightfs::fetch {
@@ -19,6 +21,13 @@ store::PartialKey Target::unlearned_key() const {
   text += '\0';
   text += wanted.validator;
   return Digest::of(text);
+}
+
+void check_size(const Target& target, std::uint64_t found) {
+  const snapshot::File& file = target.file();
+  if (file.size == found) return;
+  throw Error(Errc::kInvalid, file.path + ": the listing gives " + std::to_string(file.size) +
+                                  " bytes to a digest whose content has " + std::to_string(found));
 }
 
 }  // namespace weightfs::fetch

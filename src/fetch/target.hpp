@@ -7,6 +7,7 @@
 #include "store/partial_blob.hpp"
 
 #include <cstddef>
+#include <cstdint>
 
 namespace weightfs::fetch {
 
@@ -23,5 +24,9 @@ struct Target {
   /// What key() is, or was, while the sha256 is not known.
   [[nodiscard]] store::PartialKey unlearned_key() const;
 };
+
+/// Error(kInvalid) if content that goes by the target's key has another size than its listing says:
+/// readers would be told the one and given the other.
+void check_size(const Target& target, std::uint64_t found);
 
 }  // namespace weightfs::fetch

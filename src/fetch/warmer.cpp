@@ -6,6 +6,7 @@
 #include "base/thread.hpp"
 
 #include <condition_variable>
+#include <deque>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -16,6 +17,9 @@ namespace weightfs::fetch {
 namespace {
 
 using JobPtr = std::shared_ptr<Synchronized<WarmJob>>;
+
+/// Jobs that are over, of which it is still known how they went.
+constexpr std::size_t kMostFinished = 256;
 
 /// Wakes the warmer's thread. Shared with the callbacks of fills, which may outlive the Warmer.
 class Bell {
@@ -49,19 +53,23 @@ class Warmer::State {
         log_(std::move(log)),
         thread_(start_thread("warmer", [this](std::stop_token stop) {
           while (bell_->wait(stop)) {
-            for (const JobPtr& job : jobs()) advance(*job, stop);
+            for (const auto& [key, job] : jobs()) {
+              advance(*job, stop);
+              if (!job->with([](const WarmJob& one) { return one.running(); })) finish(key, job);
+            }
           }
         })) {}
 
   void start(snapshot::SnapshotPtr snapshot, source::SourcePtr source, Want want) {
-    jobs_.with([&](Jobs& jobs) {
-      JobPtr& job = jobs[snapshot->key()];
+    state_.with([&](Jobs& jobs) {
+      JobPtr& job = jobs.running[snapshot->key()];
       const bool joined = job && job->with([&](WarmJob& running) {
         if (!running.running()) return false;
         running.raise(want);
         return true;
       });
       if (joined) return;
+      jobs.forget(snapshot->key());
       job = std::make_shared<Synchronized<WarmJob>>(
           WarmJob(std::move(snapshot), std::move(source), files_at_once_, want));
     });
@@ -71,31 +79,55 @@ class Warmer::State {
   void stop(const Digest& key) {
     const JobPtr job = find(key);
     if (!job) return;
+    finish(key, job);
     // Released here, without the lock.
     const std::vector<FillPtr> fills = job->with([](WarmJob& stopped) { return stopped.stop(); });
   }
 
   [[nodiscard]] std::optional<WarmProgress> progress(const Digest& key) const {
     const JobPtr job = find(key);
-    if (!job) return std::nullopt;
-    return job->with([](const WarmJob& one) { return one.progress(); });
-  }
-
- private:
-  using Jobs = std::unordered_map<Digest, JobPtr>;
-
-  [[nodiscard]] JobPtr find(const Digest& key) const {
-    return jobs_.with([&](const Jobs& jobs) {
-      const auto found = jobs.find(key);
-      return found == jobs.end() ? nullptr : found->second;
+    if (job) return job->with([](const WarmJob& one) { return one.progress(); });
+    return state_.with([&](const Jobs& jobs) -> std::optional<WarmProgress> {
+      for (const auto& [finished, progress] : jobs.finished) {
+        if (finished == key) return progress;
+      }
+      return std::nullopt;
     });
   }
 
-  [[nodiscard]] std::vector<JobPtr> jobs() const {
-    return jobs_.with([](const Jobs& jobs) {
-      std::vector<JobPtr> all;
-      for (const auto& [key, job] : jobs) all.push_back(job);
-      return all;
+ private:
+  struct Jobs {
+    std::unordered_map<Digest, JobPtr> running;
+    std::deque<std::pair<Digest, WarmProgress>> finished;  ///< the oldest first
+
+    void forget(const Digest& key) {
+      std::erase_if(finished, [&](const auto& one) { return one.first == key; });
+    }
+  };
+
+  [[nodiscard]] JobPtr find(const Digest& key) const {
+    return state_.with([&](const Jobs& jobs) {
+      const auto found = jobs.running.find(key);
+      return found == jobs.running.end() ? nullptr : found->second;
+    });
+  }
+
+  [[nodiscard]] std::vector<std::pair<Digest, JobPtr>> jobs() const {
+    return state_.with([](const Jobs& jobs) {
+      return std::vector<std::pair<Digest, JobPtr>>(jobs.running.begin(), jobs.running.end());
+    });
+  }
+
+  /// Of a job that is over only its outcome is kept: it holds a snapshot and a source.
+  void finish(const Digest& key, const JobPtr& job) {
+    WarmProgress outcome = job->with([](const WarmJob& one) { return one.progress(); });
+    outcome.running = false;
+    state_.with([&](Jobs& jobs) {
+      const auto found = jobs.running.find(key);
+      if (found == jobs.running.end() || found->second != job) return;
+      jobs.running.erase(found);
+      jobs.finished.emplace_back(key, std::move(outcome));
+      if (jobs.finished.size() > kMostFinished) jobs.finished.pop_front();
     });
   }
 
@@ -109,11 +141,8 @@ class Warmer::State {
   }
 
   void open(Synchronized<WarmJob>& job, const Target& target) {
-    const std::optional<Digest>& sha256 = target.file().sha256;
-    if (sha256 && store_.contains(*sha256)) {
-      return job.with([&](WarmJob& one) { one.found(target); });
-    }
     try {
+      if (there(target)) return job.with([&](WarmJob& one) { one.found(target); });
       const FillPtr fill = fetcher_.fill(target);
       fill->want(job.with([&](WarmJob& one) {
         one.filling(fill);
@@ -121,9 +150,23 @@ class Warmer::State {
       }));
       fill->on_end([bell = bell_] { bell->ring(); });
     } catch (const Error& error) {
-      log_.warning("{}: {}", target.file().path, error.what());
-      job.with([&](WarmJob& one) { one.failed(target, error); });
+      fail(job, target, error);
+    } catch (const std::exception& error) {
+      fail(job, target, Error(Errc::kInternal, error.what()));
     }
+  }
+
+  [[nodiscard]] bool there(const Target& target) const {
+    const std::optional<Digest>& sha256 = target.file().sha256;
+    if (!sha256 || !store_.contains(*sha256)) return false;
+    const auto blob = store_.find(*sha256);
+    if (blob) check_size(target, blob->size);
+    return blob.has_value();
+  }
+
+  void fail(Synchronized<WarmJob>& job, const Target& target, const Error& error) {
+    log_.warning("{}: {}", target.file().path, error.what());
+    job.with([&](WarmJob& one) { one.failed(target, error); });
   }
 
   Fetcher& fetcher_;
@@ -131,7 +174,7 @@ class Warmer::State {
   const unsigned files_at_once_;
   const Log log_;
   const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();
-  Synchronized<Jobs> jobs_;
+  Synchronized<Jobs> state_;
   std::jthread thread_;  // last: stops before what it uses goes
 };
 

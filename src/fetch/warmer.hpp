@@ -30,7 +30,8 @@ class Warmer {
   /// `want` is kFile for a loader that is reading now, kBackground for a warm.
   void start(snapshot::SnapshotPtr snapshot, source::SourcePtr source, Want want);
   void stop(const Digest& snapshot_key);
-  /// nullopt where no job was ever started in this process.
+  /// How far it is, or how it ended. nullopt where no job was started in this process, or so many
+  /// ended since that it is forgotten.
   [[nodiscard]] std::optional<WarmProgress> progress(const Digest& snapshot_key) const;
 
  private:

@@ -319,6 +319,40 @@ TEST_CASE_METHOD(FetchFixture, "a fill outlives its blob's removal") {
   CHECK(reads_right(fill, {0, kMiB}));
 }
 
+TEST_CASE_METHOD(FetchFixture, "a listing that gives known content another size is refused") {
+  start();
+  const Target right = target("a", kMiB);
+  snapshot::File lie = right.file();
+  lie.size = 2 * kMiB;
+  const auto refusal = [&]() -> std::optional<Errc> {
+    try {
+      (void)fetcher().fill(target(lie));
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return std::nullopt;
+  };
+  FillPtr fill = fetcher().fill(right);
+  CHECK(refusal() == Errc::kInvalid);  // while it is filled
+  fill->want(Want::kFile);
+  REQUIRE(eventually([&] { return !observer.completed().empty(); }));
+  fill.reset();
+  REQUIRE(eventually([&] { return fetcher().fills().empty(); }));
+  CHECK(refusal() == Errc::kInvalid);  // and when it is there
+  CHECK(reads_right(fetcher().fill(right), {0, 100}));
+}
+
+TEST_CASE_METHOD(FetchFixture,
+                 "a size that no file can have costs neither memory nor the process") {
+  options.keep = Keep::kMemoryOnly;
+  start();
+  snapshot::File file = FakeSource::file("a", 100);
+  file.size = (1ULL << 63) - 1;
+  CHECK_THROWS_AS(fetcher().fill(target(file)), Error);
+  file.size = 64ULL << 40;
+  CHECK(PendingRead(fetcher().fill(target(file)), 63ULL << 40, 10).wait().size() == 10);
+}
+
 TEST_CASE("what a fill goes by is the digest, else source, path and validator") {
   FetchFixture fixture;
   snapshot::File file = FakeSource::file("a", 10);

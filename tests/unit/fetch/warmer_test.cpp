@@ -158,6 +158,50 @@ TEST_CASE_METHOD(FetchFixture, "a warm that the disk cannot take says so") {
   CHECK(warmer.progress(snapshot->key())->error->code() == Errc::kNoSpace);
 }
 
+TEST_CASE_METHOD(FetchFixture, "a warm that is over keeps nothing but its outcome") {
+  start();
+  Warmer warmer(fetcher(), *store, 1, Log::silent());
+  auto snapshot = snapshot_of({FakeSource::file("a", kMiB)});
+  const std::weak_ptr watched = snapshot;
+  const Digest key = snapshot->key();
+  SECTION("it is done") {
+    warmer.start(snapshot, source, Want::kBackground);
+    REQUIRE(eventually([&] { return warmer.progress(key)->files_complete == 1; }));
+  }
+  SECTION("it was stopped") {
+    source->on_chunk([this](const auto&, ByteRange, std::stop_token stop) { gate.wait(stop); });
+    warmer.start(snapshot, source, Want::kBackground);
+    REQUIRE(eventually([&] { return gate.arrived() > 0; }));
+    warmer.stop(key);
+    gate.open();
+  }
+  snapshot.reset();
+  CHECK(eventually([&] { return watched.expired(); }));
+  REQUIRE(warmer.progress(key));
+  CHECK_FALSE(warmer.progress(key)->running);
+}
+
+TEST_CASE_METHOD(FetchFixture, "a listing that lies about a size does not end the process") {
+  start();
+  Warmer warmer(fetcher(), *store, 1, Log::silent());
+  snapshot::File known = FakeSource::file("a", kMiB);
+  const auto honest = snapshot_of({known});
+  warmer.start(honest, source, Want::kBackground);
+  REQUIRE(eventually([&] { return !warmer.progress(honest->key())->running; }));
+  SECTION("of what is there") {
+    known.size = 17;
+  }
+  SECTION("of what no disk could hold") {
+    known.size = (1ULL << 63) - 1;
+    known.sha256 = Digest::of("unknown");
+  }
+  const auto lying = snapshot_of({known});
+  warmer.start(lying, source, Want::kBackground);
+  REQUIRE(eventually([&] { return !warmer.progress(lying->key())->running; }));
+  CHECK(warmer.progress(lying->key())->files_complete == 0);
+  CHECK(warmer.progress(lying->key())->error);
+}
+
 TEST_CASE_METHOD(FetchFixture, "hundreds of small files come quickly") {
   start();
   Warmer warmer(fetcher(), *store, 4, Log::silent());
