@@ -17,7 +17,7 @@
 //                                └── no ──> parked in the books ──> ready(kDemand)
 //   worker       next_part() ──> run(): source ─ bytes ─> partial blob ──> received() ──> answers
 //   hasher       hash_step(): one at a time per fill; the one that reaches the end commits
-//   timer        tick(): retries that are due, deadline
+//   timer        tick(): retries that are due, deadlines, also of who waits for a connection
 //   checkpointer checkpoint(), close_if_idle()
 //
 // Who reads: any thread, from `data`, a descriptor of its own to the partial blob's file (or the
@@ -68,6 +68,7 @@ BlobFillPtr BlobFill::create(std::shared_ptr<FillHost> host, Target target,
                              std::unique_ptr<store::PartialBlob> partial, std::uint64_t seed) {
   FillLedger::Start start{.place = partial ? Place::kDisk : Place::kMemory,
                           .written = partial ? partial->written_blocks() : std::vector<bool>(),
+                          .local = partial && target.source->has_local_files(),
                           .seed = seed};
   FillContext& context = host->context();
   FillLedger ledger(target.file(), context.options, std::move(start));
@@ -105,7 +106,10 @@ ReadId BlobFill::read(std::uint64_t offset, std::uint64_t size, ReadDone done) {
     return filling(state) ? state.ledger.on_read(range, now()) : FillLedger::Noticed{};
   });
   attempt({.id = id, .range = range, .done = std::move(done)});
-  if (noticed.raised) pass_on();
+  if (noticed.raised) {
+    host_->watch(shared_from_this());
+    pass_on();
+  }
   if (noticed.loader) host_->context().observer.on_loader(target_);
   return id;
 }
@@ -122,6 +126,7 @@ void BlobFill::want(Want want) {
   state_.with([&](State& state) {
     if (filling(state)) state.ledger.raise(want, now());
   });
+  host_->watch(shared_from_this());
   pass_on();
 }
 
@@ -171,6 +176,7 @@ void BlobFill::attempt(ParkedRead read) {
     host_->context().tally.waited_bytes += range.size();
   }
   answer(std::move(ready));
+  host_->watch(shared_from_this());  // also as long as there is no connection for it
   pass_on();
 }
 
@@ -235,10 +241,32 @@ void BlobFill::pass_on() {
 // Workers.
 
 std::optional<Part> BlobFill::next_part(Urgency urgency) {
-  const auto part =
-      state_.with([&](State& state) { return state.ledger.next_part(urgency, now()); });
+  const auto ranges = ranges_served();
+  const auto part = state_.with([&](State& state) {
+    use(ranges, state);
+    return state.ledger.next_part(urgency, now());
+  });
   if (part) host_->watch(shared_from_this());
   return part;
+}
+
+void BlobFill::keep_out() {
+  state_.with([&](State& state) {
+    if (filling(state)) state.ledger.keep_out(now());
+  });
+}
+
+/// What the source has shown so far may change with each of its answers.
+BlobFill::Ranges BlobFill::ranges_served() const {
+  return target_.source->serves_ranges() ? Ranges::kServed : Ranges::kIgnored;
+}
+
+void BlobFill::use(Ranges ranges, State& state) const {
+  if (ranges == Ranges::kServed) {
+    state.ledger.use_ranges();
+  } else {
+    state.ledger.use_one_stream(now());
+  }
 }
 
 void BlobFill::run(const Part& part) {
@@ -252,9 +280,10 @@ void BlobFill::run(const Part& part) {
     context.log.debug("{}: bytes {}-{} from {}: {}", name(), run.position(), part.range.end,
                       target_.source->describe(), outcome.again->what());
   }
+  const auto ranges = ranges_served();
   state_.with([&](State& state) {
     if (outcome.again) state.trouble = outcome.again->what();
-    if (!target_.source->serves_ranges()) state.ledger.use_one_stream(now());
+    use(ranges, state);
     state.ledger.part_ended(part, run.position(), outcome.again ? &*outcome.again : nullptr, now());
   });
   if (outcome.fatal) {
@@ -286,16 +315,29 @@ bool BlobFill::received(const Part& part, ByteRange bytes, ByteRange whole,
   return accepted;
 }
 
+bool BlobFill::skipped(const Part& part, std::uint64_t bytes) {
+  host_->context().tally.source_bytes += bytes;
+  const auto ranges = ranges_served();
+  return state_.with([&](State& state) {
+    use(ranges, state);
+    if (!state.ledger.accepts(part)) return false;
+    state.ledger.skipped(now());
+    return true;
+  });
+}
+
 void BlobFill::run_clone() {
+  using Cloned = FillLedger::Cloned;
   std::optional<Error> fatal;
-  bool cloned = false;
+  Cloned result = Cloned::kNothing;
   try {
-    cloned = reflink(target_, *partial_);
+    if (reflink(target_, *partial_)) result = Cloned::kWhole;
   } catch (const Error& error) {
     fatal = error;
+    result = Cloned::kSpoiled;
   }
-  if (cloned) host_->context().tally.cloned_bytes += target_.file().size;
-  auto ready = state_.with([&](State& state) { return state.ledger.clone_ended(cloned); });
+  if (result == Cloned::kWhole) host_->context().tally.cloned_bytes += target_.file().size;
+  auto ready = state_.with([&](State& state) { return state.ledger.clone_ended(result); });
   if (fatal) fail(*fatal, Ending::kDiscard);
   answer(std::move(ready));
   pass_on();
@@ -374,8 +416,10 @@ void BlobFill::fail(const Error& error, Ending ending) {
   stop_.request_stop();
   FillContext& context = host_->context();
   if (disowned) context.observer.on_disowned(target_);
-  partial_->close(ending, error.what(), context.log);
-  partial_->release();
+  // To keep what came takes a flush: nobody who waits for an answer waits for that, nor does the
+  // timer, which has the deadlines of the other fills to see to.
+  const bool close_later = ending == Ending::kKeep && error.code() != Errc::kCancelled;
+  if (!close_later) close(ending, error.what());
   if (error.code() != Errc::kCancelled) {
     ++context.tally.failed;
     if (error.code() == Errc::kCorrupt) ++context.tally.corrupt;
@@ -384,6 +428,14 @@ void BlobFill::fail(const Error& error, Ending ending) {
   }
   for (ParkedRead& read : *reads) read.done({.data = {}, .error = error});
   for (const auto& callback : callbacks) callback();
+  if (!close_later) return;
+  to_close_ = true;
+  host_->idle(shared_from_this());
+}
+
+void BlobFill::close(Ending ending, const std::string& reason) {
+  partial_->close(ending, reason, host_->context().log);
+  partial_->release();
 }
 
 void BlobFill::disk_failed(const Error& error) {
@@ -425,9 +477,12 @@ bool BlobFill::tick() {
   });
   if (tick.timed_out) {
     const auto deadline = host_->context().options.deadline;
-    fail(Error(Errc::kTimedOut, fmt::format("{}: timed out: nothing came from {} for {} ms{}{}",
-                                            name(), target_.source->describe(), deadline.count(),
-                                            trouble.empty() ? "" : "; last: ", trouble)),
+    const auto waited = tick.starved ? 2 * deadline : deadline;
+    fail(Error(Errc::kTimedOut,
+               fmt::format("{}: timed out: {} from {} for {} ms{}{}", name(),
+                           tick.starved ? "no connection was free to read" : "nothing came",
+                           target_.source->describe(), waited.count(),
+                           trouble.empty() ? "" : "; last: ", trouble)),
          Ending::kKeep);
     return false;
   }
@@ -447,6 +502,7 @@ void BlobFill::checkpoint() {
 }
 
 void BlobFill::close_if_idle() {
+  if (to_close_.exchange(false)) return close(Ending::kKeep, {});
   if (!state_.with([](State& state) { return state.ledger.idle(); })) return;
   checkpoint();  // the slow part, while anybody may still join
   std::shared_ptr<MemoryWindow::Stream> memory;
@@ -457,8 +513,7 @@ void BlobFill::close_if_idle() {
   });
   if (!closed) return;
   memory.reset();
-  partial_->close(Ending::kKeep, {}, host_->context().log);
-  partial_->release();
+  close(Ending::kKeep, {});
 }
 
 void BlobFill::shut_down() {

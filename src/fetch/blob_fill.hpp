@@ -62,6 +62,10 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   [[nodiscard]] std::optional<Part> next_part(Urgency urgency);
   /// Runs the part on this thread; returns when it is over, however it went.
   void run(const Part& part);
+  /// There is no connection for its source for now.
+  void keep_out();
+  /// It has failed: nobody needs what is still on its way.
+  [[nodiscard]] bool given_up() const noexcept { return stop_.stop_requested(); }
 
   // For PartRun, on a worker's thread.
   [[nodiscard]] std::optional<SharedPartial::Use> use_partial() { return partial_->use(); }
@@ -70,12 +74,15 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   }
   /// Books bytes that have their place, answers whom they complete; false if the part is to end.
   bool received(const Part& part, ByteRange bytes, ByteRange whole, const BlockBytes& block);
+  /// Likewise for bytes that come before those of the part; they have no place.
+  bool skipped(const Part& part, std::uint64_t bytes);
   void disk_failed(const Error& error);
 
   // For hashers, timer and checkpointer.
   void hash_step(std::span<std::byte> buffer);
   [[nodiscard]] bool tick();
   void checkpoint();
+  /// Also closes a fill that has failed and keeps what came.
   void close_if_idle();
   /// See FillLedger.
   [[nodiscard]] bool unproven() const {
@@ -92,6 +99,7 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
     bool dirty = false;   ///< written since the last checkpoint
   };
   class Hold;
+  enum class Ranges : std::uint8_t { kServed, kIgnored };
   using Ending = SharedPartial::Ending;
 
   [[nodiscard]] static bool filling(const State& state) noexcept {
@@ -108,11 +116,14 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   /// Tells the host what there is to do after a change.
   void pass_on();
 
+  [[nodiscard]] Ranges ranges_served() const;
+  void use(Ranges ranges, State& state) const;
   void run_clone();
 
   void finish_hash();
   void complete(const store::Blob& blob);
   void fail(const Error& error, Ending ending);
+  void close(Ending ending, const std::string& reason);
   [[nodiscard]] const std::string& name() const { return target_.file().path; }
 
   const std::shared_ptr<FillHost> host_;
@@ -122,7 +133,8 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   std::optional<SharedPartial> partial_;
   std::stop_source stop_;  ///< of all parts
   std::atomic<ReadId> last_read_{0};
-  HashFrontier frontier_;  ///< belongs to whom FillLedger::begin_hash() let in
+  std::atomic<bool> to_close_{false};  ///< failed, with what came to be kept
+  HashFrontier frontier_;              ///< belongs to whom FillLedger::begin_hash() let in
   Synchronized<State> state_;
 };
 

@@ -42,6 +42,7 @@ void Checkpointer::stop() {
     dropped_idle = std::exchange(state.idle, {});
   });
   thread_ = {};
+  while (!dropped_idle.empty()) dropped_idle.pop()->close_if_idle();
 }
 
 void Checkpointer::run(std::stop_token stop) {

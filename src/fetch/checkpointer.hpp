@@ -13,8 +13,8 @@
 namespace weightfs::fetch {
 
 /// The thread "fetch-sync": flushes what fills have written every so often, and closes fills that
-/// nobody needs any more. Apart from the timer, because a flush can take seconds. Thread-safe. The
-/// destructor stops and joins.
+/// have failed or that nobody needs any more. Apart from the timer, because a flush can take
+/// seconds. Thread-safe. The destructor stops and joins.
 class Checkpointer {
  public:
   explicit Checkpointer(std::chrono::milliseconds interval);
@@ -24,7 +24,7 @@ class Checkpointer {
 
   void dirty(const BlobFillPtr& fill);
   void idle(const BlobFillPtr& fill);
-  /// Joins. Nothing is taken on afterwards.
+  /// Joins, and closes what is still to be closed. Nothing is taken on afterwards.
   void stop();
 
  private:

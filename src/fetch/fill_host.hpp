@@ -42,7 +42,7 @@ class FillHost {
   virtual void watch(const BlobFillPtr& fill) = 0;
   /// checkpoint() should be called within the checkpoint interval.
   virtual void dirty(const BlobFillPtr& fill) = 0;
-  /// close_if_idle() may find that nobody needs the fill any more.
+  /// close_if_idle() may find that nobody needs the fill any more, or that it has failed.
   virtual void idle(const BlobFillPtr& fill) = 0;
   /// The fill has let go of its partial blob, or never had one: its key is free.
   virtual void released(const BlobFill& fill) = 0;

@@ -29,12 +29,15 @@ FillLedger::FillLedger(const snapshot::File& file, const FetcherOptions& options
       deadline_(options.deadline),
       strict_(options.verify == Verify::kStrict),
       one_version_(!file.sha256 && !file.validator.empty()),
+      versioned_(!file.validator.empty()),
       place_(start.place),
       planner_(plan_, start.written),
       pattern_(file, {.file_ahead_after = options.file_ahead_after,
                       .snapshot_ahead_after = options.snapshot_ahead_after}),
       retry_(options.retry, start.seed) {
-  if (planner_.written_bytes() > 0) shown_ = !strict_ && !one_version_;
+  if (!start.local) clone_ = Clone::kOver;
+  resumed_ = planner_.written_bytes() > 0;
+  shown_ = resumed_ && !strict_ && !one_version_;
 }
 
 bool FillLedger::join() noexcept {
@@ -96,7 +99,10 @@ std::vector<ParkedRead> FillLedger::verified() {
 
 void FillLedger::park(ParkedRead read, TimePoint now) {
   wait_begins(now);
-  if (strict_ || awaits_verdict(read.range)) raise(Want::kFile, now);
+  // Others may have wanted something for long, and found no connection because readers go first.
+  if (parked_.empty() && !trying()) last_progress_ = now;
+  const bool in_one_stream = one_stream_ && holders_ > 0;
+  if (strict_ || in_one_stream || awaits_verdict(read.range)) raise(Want::kFile, now);
   parked_.add(std::move(read));
 }
 
@@ -111,13 +117,13 @@ std::vector<ParkedRead> FillLedger::admit(std::uint64_t budget,
 
 void FillLedger::use_one_stream(TimePoint now) {
   if (place_ != Place::kDisk || std::exchange(one_stream_, true)) return;
-  raise(Want::kFile, now);
+  if (holders_ > 0) raise(Want::kFile, now);
 }
 
 std::array<bool, kUrgencies> FillLedger::work(TimePoint now) const {
   std::array<bool, kUrgencies> work{};
-  if (!may_start(now)) return work;
-  const bool ahead_missing = clone_ != Clone::kRunning && planner_.has_missing(ahead());
+  if (!may_start(now) || (clone_due() && running_ > 0)) return work;
+  const bool ahead_missing = planner_.has_missing(ahead());
   for (const Urgency urgency : {Urgency::kDemand, Urgency::kFile, Urgency::kBackground}) {
     work[static_cast<std::size_t>(urgency)] = ahead_missing && wants_ahead_at(urgency);
   }
@@ -131,7 +137,14 @@ std::array<bool, kUrgencies> FillLedger::work(TimePoint now) const {
 
 std::optional<Part> FillLedger::next_part(Urgency urgency, TimePoint now) {
   if (!may_start(now)) return std::nullopt;
+  if (clone_due()) {
+    const bool asked = wants_ahead_at(urgency) || (urgency == Urgency::kDemand && !parked_.empty());
+    if (!asked || running_ > 0) return std::nullopt;
+    clone_ = Clone::kRunning;
+    return start(Part::Kind::kClone, {}, now);
+  }
   if (one_stream_) {
+    if (!wanting()) return std::nullopt;
     const auto range = planner_.take_run();
     return range ? start(Part::Kind::kRange, *range, now) : std::nullopt;
   }
@@ -139,17 +152,23 @@ std::optional<Part> FillLedger::next_part(Urgency urgency, TimePoint now) {
     const auto range = take_demand();
     return range ? start(Part::Kind::kRange, *range, now) : std::nullopt;
   }
-  if (!wants_ahead_at(urgency) || clone_ == Clone::kRunning) return std::nullopt;
-  if (place_ == Place::kDisk && clone_ == Clone::kUntried && planner_.has_missing(ahead())) {
-    clone_ = Clone::kRunning;
-    return start(Part::Kind::kClone, {}, now);
-  }
+  if (!wants_ahead_at(urgency)) return std::nullopt;
   const auto range = take_ahead();
   return range ? start(Part::Kind::kRange, *range, now) : std::nullopt;
 }
 
+/// A clone replaces the whole file beneath everybody: parts that write to it, and what was given
+/// out, hashed or not. So it runs alone, and only where the bytes that are there are of the version
+/// that it will bring.
+bool FillLedger::clone_due() const {
+  const bool fits = planner_.written_bytes() == 0 || one_version_ || (versioned_ && !resumed_);
+  return clone_ == Clone::kUntried && fits && place_ == Place::kDisk &&
+         planner_.has_missing(ahead());
+}
+
 bool FillLedger::accepts(const Part& part) const noexcept {
-  return filling() && part.place == place_;
+  if (!has_place(part)) return false;
+  return !one_stream_ || (wanting() && part.range.begin == *begins_.begin());
 }
 
 std::vector<ParkedRead> FillLedger::received(ByteRange bytes, ByteRange whole,
@@ -175,7 +194,8 @@ std::vector<ParkedRead> FillLedger::received(ByteRange bytes, ByteRange whole,
 void FillLedger::part_ended(const Part& part, std::uint64_t position, const TransientError* failure,
                             TimePoint now) {
   --running_;
-  if (!accepts(part)) return;
+  begins_.erase(begins_.find(part.range.begin));
+  if (!has_place(part)) return;
   // The beginning of a block can wait on disk for its end, but not in memory.
   if (place_ == Place::kMemory) position = std::min(position, position / kBlock * kBlock);
   const ByteRange rest{position, part.range.end};
@@ -187,10 +207,13 @@ void FillLedger::part_ended(const Part& part, std::uint64_t position, const Tran
   }
 }
 
-std::vector<ParkedRead> FillLedger::clone_ended(bool cloned) {
+std::vector<ParkedRead> FillLedger::clone_ended(Cloned result) {
   --running_;
   clone_ = Clone::kOver;
-  if (!cloned || !filling() || place_ != Place::kDisk) return {};
+  if (!filling() || place_ != Place::kDisk) return {};
+  // Readers may have looked at blocks of the one version while they became the other's.
+  if (result == Cloned::kSpoiled) shown_ = !strict_ && planner_.written_bytes() > 0;
+  if (result != Cloned::kWhole) return {};
   came(whole());
   if (strict_) return {};
   return parked_.remove_if([&](const ParkedRead& read) { return !awaits_verdict(read.range); });
@@ -209,14 +232,22 @@ bool FillLedger::disown() noexcept {
 
 FillLedger::Tick FillLedger::tick(TimePoint now) {
   if (!filling()) return {};
-  const bool trying = running_ > 0 || retry_.resting() || retry_.probing();
+  const bool trying = this->trying();
   for (const ByteRange rest : retry_.take_due(now)) planner_.give_back(rest);
   if (!wanting()) retry_.forget_failures();
   const auto failing_since = retry_.failing_since();
   const bool silent = now - last_progress_ >= deadline_;
-  const bool stuck = failing_since && now - *failing_since >= deadline_;
-  return {.timed_out = wanting() && trying && (silent || stuck),
-          .again = running_ > 0 || retry_.waiting(now)};
+  // On the way to a place in a file that is sent whole, nothing is known of that place yet.
+  const bool on_its_way = one_stream_ && running_ > 0;
+  const bool stuck = !on_its_way && failing_since && now - *failing_since >= deadline_;
+  // Also where nobody waits any more: its connections are lost to the others.
+  const bool hangs = running_ > 0 && silent;
+  const bool starved = !trying && wanting() && (kept_out_ || !parked_.empty()) &&
+                       now - last_progress_ >= 2 * deadline_;
+  const bool waits = !parked_.empty() || planner_.has_missing(ahead());
+  return {.timed_out = hangs || starved || (wanting() && trying && (silent || stuck)),
+          .starved = starved,
+          .again = running_ > 0 || retry_.waiting(now) || (wanting() && waits)};
 }
 
 bool FillLedger::hash_due() const noexcept {
@@ -315,7 +346,8 @@ bool FillLedger::wanting() const noexcept {
 
 bool FillLedger::may_start(TimePoint now) const noexcept {
   const unsigned ceiling = retry_.probing() || one_stream_ ? 1 : plan_.connections;
-  return filling() && running_ < ceiling && retry_.may_start(now);
+  return filling() && !closed_ && clone_ != Clone::kRunning && running_ < ceiling &&
+         retry_.may_start(now);
 }
 
 std::optional<ByteRange> FillLedger::take_demand() {
@@ -352,10 +384,18 @@ void FillLedger::wait_begins(TimePoint now) noexcept {
   if (!wanting()) last_progress_ = now;
 }
 
-/// Likewise, time in which this fill had no connection because others had them all does not count.
+void FillLedger::keep_out(TimePoint now) noexcept {
+  if (std::exchange(kept_out_, true) || !parked_.empty()) return;
+  if (!trying()) last_progress_ = now;
+}
+
+/// Likewise, time in which this fill had no connection because others had them all does not count
+/// for what the source is given.
 std::optional<Part> FillLedger::start(Part::Kind kind, ByteRange range, TimePoint now) {
+  kept_out_ = false;
   if (running_ == 0 && !retry_.probing()) last_progress_ = now;
   ++running_;
+  if (kind == Part::Kind::kRange) begins_.insert(range.begin);
   return Part{.kind = kind, .range = range, .place = place_};
 }
 

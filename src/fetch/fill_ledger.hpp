@@ -14,6 +14,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace weightfs::fetch {
@@ -30,6 +31,7 @@ class FillLedger {
   struct Start {
     Place place = Place::kDisk;
     std::vector<bool> written;  ///< one flag per block that an earlier fill left
+    bool local = false;         ///< the source has the file itself: a clone may be tried
     std::uint64_t seed = 0;     ///< of the jitter
   };
   FillLedger(const snapshot::File& file, const FetcherOptions& options, Start start);
@@ -63,28 +65,43 @@ class FillLedger {
   // Parts.
 
   /// The source sends whole files whatever is asked for: from now on the file is read to its end,
-  /// by one part at a time. (Past the disk there is no room for that; nothing changes there.)
+  /// by one part at a time, for as long as somebody wants any of it. (Past the disk there is no
+  /// room for that; nothing changes there.)
   void use_one_stream(TimePoint now);
+  /// It sends ranges (again).
+  void use_ranges() noexcept { one_stream_ = false; }
   /// For which urgencies next_part() would find something now.
   [[nodiscard]] std::array<bool, kUrgencies> work(TimePoint now) const;
   [[nodiscard]] std::optional<Part> next_part(Urgency urgency, TimePoint now);
-  /// Whether bytes of this part still have a place to go to.
+  /// Whether bytes of this part still have a place to go to. Of a file that is sent whole, also
+  /// whether it is the part that gets there first, and somebody wants it.
   [[nodiscard]] bool accepts(const Part& part) const noexcept;
   /// `bytes` came, and with them the blocks of `whole` are there: on disk, or in memory as `block`.
   /// Returns the reads that can be answered.
   [[nodiscard]] std::vector<ParkedRead> received(ByteRange bytes, ByteRange whole,
                                                  const BlockBytes& block, TimePoint now);
+  /// Bytes came that lie before those of their part.
+  void skipped(TimePoint now) noexcept { last_progress_ = now; }
   /// The part ended at `position`. `failure` is null where it is complete or was stopped by us.
   void part_ended(const Part& part, std::uint64_t position, const TransientError* failure,
                   TimePoint now);
-  /// The whole file is there by a reflink, or there is no reflink to be had. Returns as received().
-  [[nodiscard]] std::vector<ParkedRead> clone_ended(bool cloned);
+  enum class Cloned : std::uint8_t {
+    kWhole,    ///< the whole file is there by a reflink
+    kNothing,  ///< there is no reflink to be had, and nothing has changed
+    kSpoiled,  ///< what is there may be of another version now
+  };
+  /// Returns as received().
+  [[nodiscard]] std::vector<ParkedRead> clone_ended(Cloned result);
+  /// A part was asked for, but so many reads of this source have not come back that it gets no
+  /// further connection for now.
+  void keep_out(TimePoint now) noexcept;
 
   // Time.
 
   struct Tick {
     bool timed_out = false;
-    bool again = false;  ///< there is still something that only time can bring
+    bool starved = false;  ///< ... for want of a connection
+    bool again = false;    ///< there is still something that only time can bring
   };
   [[nodiscard]] Tick tick(TimePoint now);
 
@@ -126,7 +143,14 @@ class FillLedger {
   /// whole, so that whoever reads all of it learns of wrong bytes by an error.
   [[nodiscard]] bool awaits_verdict(ByteRange range) const noexcept;
   void came(ByteRange whole);
+  [[nodiscard]] bool has_place(const Part& part) const noexcept {
+    return filling() && part.place == place_;
+  }
+  [[nodiscard]] bool clone_due() const;
   [[nodiscard]] bool wanting() const noexcept;
+  [[nodiscard]] bool trying() const noexcept {
+    return running_ > 0 || retry_.resting() || retry_.probing();
+  }
   [[nodiscard]] bool may_start(TimePoint now) const noexcept;
   [[nodiscard]] bool wants_ahead_at(Urgency urgency) const noexcept;
   [[nodiscard]] std::vector<ByteRange> demand() const;
@@ -141,6 +165,7 @@ class FillLedger {
   const bool strict_;
   /// All bytes under the key are of one version: the validator is part of it, and was compared.
   const bool one_version_;
+  const bool versioned_;  ///< there is a validator: what this fill receives is of one version
 
   Place place_;
   FillState state_ = FillState::kFilling;
@@ -158,7 +183,10 @@ class FillLedger {
   bool one_stream_ = false;
 
   unsigned running_ = 0;
+  std::multiset<std::uint64_t> begins_;  ///< where the running ranges begin
   enum class Clone : std::uint8_t { kUntried, kRunning, kOver } clone_ = Clone::kUntried;
+  bool resumed_ = false;  ///< an earlier fill left some of it
+  bool kept_out_ = false;
   std::uint64_t received_ = 0;
   TimePoint last_progress_{};
 

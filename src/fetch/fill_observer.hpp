@@ -28,8 +28,8 @@ class FillObserver {
   /// Not called where the bytes were proven otherwise: by the validator of a file whose digest is
   /// not known (it is part of the key), or by being held back (verify=strict).
   virtual void on_disowned(const Target& target) = 0;
-  /// Over for now; a later open starts again. Comes after on_disowned, where that is due. Not
-  /// called for fills that end because the process does.
+  /// Over for now; a later open starts again, once what came is flushed. Comes after on_disowned,
+  /// where that is due. Not called for fills that end because the process does.
   virtual void on_failed(const Target& target, const Error& error) = 0;
   /// Somebody reads this snapshot the way a loader does.
   virtual void on_loader(const Target& target) = 0;

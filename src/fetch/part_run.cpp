@@ -60,6 +60,10 @@ void PartRun::write(std::uint64_t offset, std::span<const std::byte> data) {
   }
 }
 
+void PartRun::skipped(std::uint64_t bytes) {
+  if (!fill_.skipped(part_, bytes)) refuse();
+}
+
 void PartRun::write_to_disk(std::span<const std::byte> data) {
   const ByteRange bytes{position_, position_ + data.size()};
   const ByteRange whole = whole_blocks({marked_, bytes.end}, file_size_);

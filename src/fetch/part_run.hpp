@@ -35,6 +35,7 @@ class PartRun final : public source::Sink {
   [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
 
   void write(std::uint64_t offset, std::span<const std::byte> data) override;
+  void skipped(std::uint64_t bytes) override;
 
  private:
   void write_to_disk(std::span<const std::byte> data);

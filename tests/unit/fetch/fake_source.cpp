@@ -97,10 +97,16 @@ void FakeSource::read(const snapshot::File& file, ByteRange range, source::Sink&
       state.with([](State& left) { --left.now; });
     }
   } leave{state_};
-  for (std::uint64_t at = range.begin; at < range.end;) {
-    const ByteRange chunk{at, std::min(range.end, at + kChunk)};
+  for (std::uint64_t at = sends_ranges ? range.begin : 0; at < range.end;) {
+    const std::uint64_t limit = at < range.begin ? range.begin : range.end;
+    const ByteRange chunk{at, std::min(limit, at + kChunk)};
     if (hook) hook(file, chunk, stop);
     if (stop.stop_requested()) throw Error(Errc::kCancelled, "stopped");
+    if (at < range.begin) {
+      sink.skipped(chunk.size());
+      at = chunk.end;
+      continue;
+    }
     const std::string bytes = content(file.path, chunk);
     state_.with([&](State& state) { state.delivered[file.path].push_back(chunk); });
     sink.write(at, std::as_bytes(std::span(bytes)));

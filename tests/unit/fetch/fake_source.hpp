@@ -7,6 +7,7 @@
 #include "digest/digest.hpp"
 #include "source/source.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -47,7 +48,11 @@ class FakeSource final : public source::Source {
             std::stop_token stop) override;
   [[nodiscard]] std::optional<Fd> open_local(const snapshot::File& file) override;
   [[nodiscard]] std::string describe() const override { return "fake"; }
+  [[nodiscard]] bool serves_ranges() const noexcept override { return sends_ranges; }
+  [[nodiscard]] bool has_local_files() const noexcept override { return static_cast<bool>(local); }
 
+  /// Whether it sends ranges; else what lies before one is sent, too, and skipped.
+  std::atomic<bool> sends_ranges{true};
   /// What open_local() gives, if anything.
   std::function<std::optional<Fd>(const snapshot::File&)> local;
 

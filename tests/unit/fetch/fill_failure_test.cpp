@@ -1,13 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the weightfs authors
+#include "fetch/part_workers.hpp"
 #include "fetch_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+
+#include <pthread.h>
+
+#include <system_error>
+#include <thread>
 
 namespace weightfs::fetch {
 namespace {
 
 using namespace std::chrono_literals;
+
+/// While it lives, no thread can be made: the stack that each would get has no room anywhere.
+class NoNewThreads {
+ public:
+  NoNewThreads() {
+    ::pthread_getattr_default_np(&before_);
+    pthread_attr_t huge;
+    ::pthread_getattr_default_np(&huge);
+    works_ = ::pthread_attr_setstacksize(&huge, std::size_t{1} << 47) == 0 &&
+             ::pthread_setattr_default_np(&huge) == 0;
+    ::pthread_attr_destroy(&huge);
+  }
+  NoNewThreads(const NoNewThreads&) = delete;
+  NoNewThreads& operator=(const NoNewThreads&) = delete;
+  ~NoNewThreads() {
+    ::pthread_setattr_default_np(&before_);
+    ::pthread_attr_destroy(&before_);
+  }
+  [[nodiscard]] bool works() const {
+    if (!works_) return false;
+    try {
+      std::jthread([] {});
+    } catch (const std::system_error&) {
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  pthread_attr_t before_{};
+  bool works_ = false;
+};
 
 /// Fails the first `count` times that a chunk at `offset` is due.
 FakeSource::OnChunk fail_at(std::uint64_t offset, int count, std::function<void()> failure) {
@@ -37,7 +75,11 @@ TEST_CASE_METHOD(FetchFixture, "one broken connection does not stop the others")
   options.part_size = kMiB;
   options.retry = {.first_delay = 1h, .max_delay = 1h};
   options.deadline = 10h;
-  source->on_chunk(fail_at(0, 1, reset_connection));
+  // Not before the others are under way: alone it would be a source that is down.
+  source->on_chunk(fail_at(0, 1, [&] {
+    (void)eventually([&] { return source->requests().size() == 16; });
+    reset_connection();
+  }));
   start();
   const Target wanted = target("a", 16 * kMiB);
   const FillPtr fill = fetcher().fill(wanted);
@@ -163,6 +205,116 @@ TEST_CASE_METHOD(FetchFixture, "waiting for a connection that others have is not
   gate.open();
   CHECK(first.wait().size() == kMiB);
   CHECK(second.wait().size() == kMiB);
+}
+
+TEST_CASE_METHOD(FetchFixture, "connections that a source never gives back are replaced") {
+  options.connections = 2;
+  options.connections_per_blob = 2;
+  options.part_size = kMiB;
+  // As in the kernel, where no stop reaches it.
+  source->on_chunk([&](const auto&, ByteRange, std::stop_token) { gate.wait({}); });
+  start();
+  const FillPtr fill = this->fill("a", 4 * kMiB);
+  fill->want(Want::kFile);
+  REQUIRE(eventually([&] { return gate.arrived() == 2; }));
+  Target elsewhere = target("b", kMiB);
+  const auto healthy = std::make_shared<FakeSource>();
+  elsewhere.source = healthy;
+  const FillPtr other = fetcher().fill(elsewhere);
+  PendingRead read(other, 0, 100);
+  clock.advance(options.deadline);
+  CHECK(read.wait() == content(elsewhere, {0, 100}));
+  CHECK(fill->error()->code() == Errc::kTimedOut);
+  other->want(Want::kFile);
+  CHECK(eventually([&] { return other->progress().state == FillState::kComplete; }));
+  CHECK(healthy->most_at_once() <= 2);
+  gate.open();
+}
+
+TEST_CASE_METHOD(FetchFixture, "a source that gives none of its connections back gets no more") {
+  options.part_size = kMiB;
+  options.connections_per_blob = PartWorkers::kMostLost;
+  source->on_chunk([&](const auto&, ByteRange, std::stop_token) { gate.wait({}); });
+  start();
+  const FillPtr fill = this->fill("a", 2 * PartWorkers::kMostLost * kMiB);
+  fill->want(Want::kFile);
+  REQUIRE(eventually([&] { return gate.arrived() == PartWorkers::kMostLost; }));
+  clock.advance(options.deadline);
+  REQUIRE(eventually([&] { return fill->error().has_value(); }));
+  const Target wanted = target("b", kMiB);
+  const FillPtr next = fetcher().fill(wanted);
+  SECTION("who reads is told after a while") {
+    PendingRead read(next, 0, 100);
+    clock.advance(2 * options.deadline);
+    CHECK(read.failure() == Errc::kTimedOut);
+  }
+  SECTION("who prepares is told, too") {
+    next->want(Want::kBackground);
+    CHECK(eventually([&] {
+      clock.advance(1s);
+      return next->error().has_value();
+    }));
+    REQUIRE(next->error());
+    CHECK(next->error()->code() == Errc::kTimedOut);
+  }
+  CHECK(gate.arrived() == PartWorkers::kMostLost);
+  gate.open();
+  CHECK(eventually([&] {
+    PendingRead again(fetcher().fill(wanted), 0, 100);
+    return again.wait() == content(wanted, {0, 100});
+  }));
+}
+
+TEST_CASE_METHOD(FetchFixture, "without a thread for it, a read waits for one and does not fail") {
+  start();
+  const FillPtr fill = this->fill("a", kMiB);
+  std::unique_ptr<PendingRead> read;
+  {
+    const NoNewThreads none;
+    if (!none.works()) SKIP("threads can be made whatever the size of their stack");
+    read = std::make_unique<PendingRead>(fill, 0, 100);
+    CHECK_FALSE(read->done());
+  }
+  CHECK(read->wait() == FakeSource::content("a", {0, 100}));
+}
+
+TEST_CASE_METHOD(FetchFixture, "whoever waits is answered before what came is flushed") {
+  source->on_chunk([](const auto&, ByteRange chunk, std::stop_token) {
+    if (chunk.begin >= 128 * kKiB) throw Error(Errc::kPermission, "no");
+  });
+  start();
+  const Target wanted = target("a", kMiB);
+  const FillPtr fill = fetcher().fill(wanted);
+  CHECK(reads_right(fill, {0, 100}));
+  std::promise<std::size_t> running;
+  fill->read(512 * kKiB, 100,
+             [&](const ReadResult&) { running.set_value(fetcher().fills().size()); });
+  CHECK(running.get_future().get() == 1);  // not closed yet
+  CHECK(fetcher().fill(wanted)->progress().written == 64 * kKiB);
+}
+
+TEST_CASE_METHOD(FetchFixture, "a file that is sent whole is not sent on once its reader is gone") {
+  source->sends_ranges = false;
+  source->on_chunk([&](const auto&, ByteRange chunk, std::stop_token stop) {
+    if (chunk.begin >= kMiB) gate.wait(stop);
+  });
+  start();
+  const Target wanted = target("a", 40 * kMiB);
+  FillPtr fill = fetcher().fill(wanted);
+  CHECK(reads_right(fill, {0, 1}));
+  REQUIRE(eventually([&] { return gate.arrived() == 1; }));
+  fill.reset();
+  gate.open();
+  REQUIRE(eventually([&] { return fetcher().fills().empty(); }));
+  CHECK(source->delivered() <= 2 * kMiB);
+  CHECK(source->requests().size() == 1);
+  // It goes on from there, past what it has.
+  fill = fetcher().fill(wanted);
+  CHECK(fill->progress().written >= kMiB);
+  fill->want(Want::kFile);
+  REQUIRE(eventually([&] { return fill->progress().state == FillState::kComplete; }));
+  CHECK(source->requests().size() == 2);
+  CHECK(source->most_at_once() == 1);
 }
 
 TEST_CASE_METHOD(FetchFixture, "a source's final word ends the fill at once, for every reader") {

@@ -26,9 +26,16 @@ snapshot::File file(std::uint64_t size) {
   return made;
 }
 
+/// Of a source from which nothing can be cloned.
+FillLedger remote_ledger(const FetcherOptions& options = {}) {
+  return {file(100 * kMiB), options, {.place = Place::kDisk, .written = {}, .seed = 1}};
+}
+
 FillLedger ledger(std::uint64_t size = 100 * kMiB, const FetcherOptions& options = {},
                   std::vector<bool> written = {}) {
-  return {file(size), options, {.place = Place::kDisk, .written = std::move(written), .seed = 1}};
+  return {file(size),
+          options,
+          {.place = Place::kDisk, .written = std::move(written), .local = true, .seed = 1}};
 }
 
 ParkedRead read(ReadId id, ByteRange range) {
@@ -43,7 +50,7 @@ void skip_clone(FillLedger& books, Urgency urgency) {
   const auto part = books.next_part(urgency, kStart);
   REQUIRE(part);
   REQUIRE(part->kind == Part::Kind::kClone);
-  CHECK(books.clone_ended(false).empty());
+  CHECK(books.clone_ended(FillLedger::Cloned::kNothing).empty());
 }
 
 void deliver(FillLedger& books, const Part& part) {
@@ -72,7 +79,7 @@ TEST_CASE("a parked read is work of the first urgency, until its bytes are under
 }
 
 TEST_CASE("a source without ranges is read to the end of the file by one part at a time") {
-  FillLedger books = ledger();
+  FillLedger books = remote_ledger();
   REQUIRE(books.join());
   books.park(read(1, {0, 100}), kStart);
   const auto first = books.next_part(Urgency::kDemand, kStart);
@@ -88,7 +95,158 @@ TEST_CASE("a source without ranges is read to the end of the file by one part at
   CHECK_FALSE(books.next_part(Urgency::kDemand, kStart));
 }
 
-TEST_CASE("where the whole file is wanted, a clone is tried first and once; demands do not wait") {
+TEST_CASE("a source without ranges is left alone when nobody wants anything, and when it is over") {
+  FillLedger books = remote_ledger();
+  REQUIRE(books.join());
+  books.park(read(1, {0, 100}), kStart);
+  const auto first = books.next_part(Urgency::kDemand, kStart);
+  REQUIRE(first);
+  REQUIRE(books.cancel(1));
+  books.leave();
+  books.use_one_stream(kStart);
+  CHECK(books.progress().want == Want::kDemand);  // nobody reads it who could want the file
+  CHECK_FALSE(books.accepts(*first));
+  books.part_ended(*first, kBlock / 2, nullptr, kStart);
+  CHECK_FALSE(books.next_part(Urgency::kDemand, kStart));
+  REQUIRE(books.join());
+  CHECK_FALSE(books.next_part(Urgency::kDemand, kStart));  // an open is no read
+  books.park(read(2, {0, 100}), kStart);
+  const auto rest = books.next_part(Urgency::kDemand, kStart);
+  REQUIRE(rest);
+  CHECK(rest->range == ByteRange{kBlock / 2, 100 * kMiB});
+  CHECK(books.accepts(*rest));
+  // The reader has what it wanted; the rest is wanted as long as it holds the file.
+  CHECK(books.received({kBlock / 2, kBlock}, {0, kBlock}, nullptr, kStart).size() == 1);
+  CHECK(books.accepts(*rest));
+  books.leave();
+  CHECK_FALSE(books.accepts(*rest));
+  books.part_ended(*rest, kBlock, nullptr, kStart);
+  CHECK(books.close_if_idle());
+  CHECK_FALSE(books.next_part(Urgency::kDemand, kStart));
+}
+
+TEST_CASE("of the parts of a file that is sent whole, only the first goes on") {
+  FillLedger books = remote_ledger();
+  REQUIRE(books.join());
+  books.park(read(1, {8 * kMiB, 8 * kMiB + 1}), kStart);
+  const auto later = books.next_part(Urgency::kDemand, kStart);
+  books.park(read(2, {kMiB, kMiB + 1}), kStart);
+  const auto earlier = books.next_part(Urgency::kDemand, kStart);
+  REQUIRE(later);
+  REQUIRE(earlier);
+  books.use_one_stream(kStart);
+  CHECK(books.accepts(*earlier));
+  CHECK_FALSE(books.accepts(*later));
+  books.part_ended(*later, later->range.begin, nullptr, kStart);
+  CHECK_FALSE(books.next_part(Urgency::kDemand, kStart));
+  // A server can be replaced by one that knows better.
+  books.use_ranges();
+  CHECK(books.next_part(Urgency::kDemand, kStart)->range.begin == 8 * kMiB);
+}
+
+TEST_CASE("bytes on the way to a part put the deadline off, and a second try has all the time") {
+  FetcherOptions options;
+  options.deadline = 10s;
+  FillLedger books = remote_ledger(options);
+  REQUIRE(books.join());
+  books.park(read(1, {90 * kMiB, 90 * kMiB + 1}), kStart);
+  auto part = books.next_part(Urgency::kDemand, kStart);
+  REQUIRE(part);
+  books.use_one_stream(kStart);
+  TimePoint now = kStart;
+  const auto skip_on_for = [&](std::chrono::seconds time) {
+    for (const TimePoint end = now + time; now < end; now += 1s) {
+      books.skipped(now);
+      CHECK_FALSE(books.tick(now).timed_out);
+    }
+  };
+  skip_on_for(60s);
+  const TransientError reset(Errc::kUnavailable, "reset");
+  books.part_ended(*part, part->range.begin, &reset, now);
+  now += 5s;
+  CHECK_FALSE(books.tick(now).timed_out);
+  part = books.next_part(Urgency::kDemand, now);
+  REQUIRE(part);
+  skip_on_for(60s);
+  // It broke again before anything came of it: there is no end to that.
+  books.part_ended(*part, part->range.begin, &reset, now);
+  CHECK(books.tick(now).timed_out);
+}
+
+TEST_CASE("a clone runs alone: it would replace what parts have written and hashed") {
+  FillLedger books = ledger();
+  REQUIRE(books.join());
+  books.park(read(1, {0, 1}), kStart);
+  const auto part = books.next_part(Urgency::kDemand, kStart);
+  REQUIRE(part);
+  books.raise(Want::kFile, kStart);
+  books.park(read(2, {kMiB, kMiB + 1}), kStart);
+  CHECK(books.work(kStart) == std::array<bool, kUrgencies>{});
+  CHECK_FALSE(books.next_part(Urgency::kFile, kStart));
+  CHECK_FALSE(books.next_part(Urgency::kDemand, kStart));
+  books.part_ended(*part, part->range.begin, nullptr, kStart);
+  const auto clone = books.next_part(Urgency::kDemand, kStart);
+  REQUIRE(clone);
+  CHECK(clone->kind == Part::Kind::kClone);
+  CHECK(books.work(kStart) == std::array<bool, kUrgencies>{});
+  CHECK_FALSE(books.next_part(Urgency::kDemand, kStart));
+  CHECK(books.clone_ended(FillLedger::Cloned::kWhole).size() == 2);
+}
+
+TEST_CASE("a clone never replaces bytes that may be of another version") {
+  snapshot::File listed = file(100 * kMiB);
+  std::vector<bool> written;
+  bool clones = false;
+  SECTION("there are none") {
+    clones = true;
+  }
+  SECTION("they came with a digest, and nothing says of which version") {
+    listed.sha256 = Digest::of("content");
+  }
+  SECTION("they came in this fill, compared with the validator") {
+    listed.sha256 = Digest::of("content");
+    listed.validator = "1";
+    clones = true;
+  }
+  SECTION("they came in a fill that had another validator, perhaps") {
+    listed.sha256 = Digest::of("content");
+    listed.validator = "1";
+    written = {false, true};
+  }
+  SECTION("they came in another fill, but the validator is part of the key") {
+    listed.validator = "1";
+    written = {false, true};
+    clones = true;
+  }
+  const bool nothing_yet = clones && listed.validator.empty();
+  FillLedger books(listed, {}, {.written = written, .local = true, .seed = 1});
+  REQUIRE(books.join());
+  if (!nothing_yet) {
+    books.park(read(1, {0, 1}), kStart);
+    deliver(books, *books.next_part(Urgency::kDemand, kStart));
+  }
+  books.raise(Want::kFile, kStart);
+  const auto part = books.next_part(Urgency::kFile, kStart);
+  REQUIRE(part);
+  CHECK((part->kind == Part::Kind::kClone) == clones);
+}
+
+TEST_CASE("readers who looked on while a clone went wrong have what nobody can prove") {
+  snapshot::File listed = file(100 * kMiB);
+  listed.validator = "1";
+  FillLedger books(listed, {}, {.written = {}, .local = true, .seed = 1});
+  REQUIRE(books.join());
+  books.park(read(1, {0, 1}), kStart);
+  deliver(books, *books.next_part(Urgency::kDemand, kStart));
+  CHECK_FALSE(books.unproven());
+  books.raise(Want::kFile, kStart);
+  REQUIRE(books.next_part(Urgency::kFile, kStart));
+  CHECK(books.clone_ended(FillLedger::Cloned::kSpoiled).empty());
+  CHECK(books.disown());
+  CHECK_FALSE(books.disown());
+}
+
+TEST_CASE("where the whole file is wanted, a clone is tried first and once") {
   FillLedger books = ledger();
   REQUIRE(books.join());
   books.raise(Want::kBackground, kStart);
@@ -100,8 +258,9 @@ TEST_CASE("where the whole file is wanted, a clone is tried first and once; dema
   CHECK_FALSE(books.work(kStart)[kBackground]);
   CHECK_FALSE(books.next_part(Urgency::kBackground, kStart));
   books.park(read(1, {kMiB, kMiB + 1}), kStart);
+  CHECK_FALSE(books.next_part(Urgency::kDemand, kStart));
+  CHECK(books.clone_ended(FillLedger::Cloned::kNothing).empty());
   CHECK(books.next_part(Urgency::kDemand, kStart)->kind == Part::Kind::kRange);
-  CHECK(books.clone_ended(false).empty());
   CHECK(books.next_part(Urgency::kBackground, kStart)->kind == Part::Kind::kRange);
 }
 
@@ -111,7 +270,7 @@ TEST_CASE("a clone answers everybody and leaves only the hash to do") {
   books.raise(Want::kFile, kStart);
   REQUIRE(books.next_part(Urgency::kFile, kStart));
   books.park(read(1, {5, 10}), kStart);
-  CHECK(books.clone_ended(true).size() == 1);
+  CHECK(books.clone_ended(FillLedger::Cloned::kWhole).size() == 1);
   CHECK(books.work(kStart) == std::array<bool, kUrgencies>{});
   CHECK(books.hash_due());
   CHECK(books.progress().written == 100 * kMiB);
@@ -153,13 +312,57 @@ TEST_CASE("the wait counts from when somebody wanted something, not from the las
   REQUIRE(books.join());
   CHECK_FALSE(books.tick(kStart + 1h).timed_out);
   books.park(read(1, {0, 1}), kStart + 1h);
-  CHECK_FALSE(books.tick(kStart + 2h).timed_out);  // no connection yet: others have them all
-  const auto part = books.next_part(Urgency::kDemand, kStart + 2h);
+  const TimePoint start = kStart + 1h + 15s;
+  CHECK_FALSE(books.tick(start).timed_out);  // no connection yet: others have them all
+  const auto part = books.next_part(Urgency::kDemand, start);
   REQUIRE(part);
-  CHECK_FALSE(books.tick(kStart + 2h + 9s).timed_out);
-  (void)books.received({0, 10}, {}, nullptr, kStart + 2h + 9s);
-  CHECK_FALSE(books.tick(kStart + 2h + 18s).timed_out);
-  CHECK(books.tick(kStart + 2h + 19s).timed_out);
+  CHECK_FALSE(books.tick(start + 9s).timed_out);
+  (void)books.received({0, 10}, {}, nullptr, start + 9s);
+  CHECK_FALSE(books.tick(start + 18s).timed_out);
+  CHECK(books.tick(start + 19s).timed_out);
+}
+
+TEST_CASE("a reader without a connection waits for one, but not for ever") {
+  FetcherOptions options;
+  options.deadline = 10s;
+  FillLedger books = ledger(100 * kMiB, options);
+  REQUIRE(books.join());
+  books.raise(Want::kBackground, kStart);
+  CHECK(books.tick(kStart + 1h).again);
+  CHECK_FALSE(books.tick(kStart + 1h).timed_out);  // readers go first, however long
+  books.park(read(1, {0, 1}), kStart + 1h);
+  CHECK_FALSE(books.tick(kStart + 1h + 19s).timed_out);
+  CHECK(books.tick(kStart + 1h + 20s).timed_out);
+  CHECK(books.tick(kStart + 1h + 20s).starved);
+}
+
+TEST_CASE("whoever is kept out because the source holds on to its connections is told in the end") {
+  FetcherOptions options;
+  options.deadline = 10s;
+  FillLedger books = ledger(100 * kMiB, options);
+  REQUIRE(books.join());
+  books.raise(Want::kBackground, kStart);
+  books.keep_out(kStart + 1h);
+  books.keep_out(kStart + 1h + 19s);
+  CHECK_FALSE(books.tick(kStart + 1h + 19s).timed_out);
+  CHECK(books.tick(kStart + 1h + 20s).starved);
+  SECTION("unless it gets one") {
+    REQUIRE(books.next_part(Urgency::kBackground, kStart + 1h + 19s));
+    CHECK_FALSE(books.tick(kStart + 1h + 20s).timed_out);
+  }
+}
+
+TEST_CASE("a part that hangs ends the fill although nobody waits for it any more") {
+  FetcherOptions options;
+  options.deadline = 10s;
+  FillLedger books = ledger(100 * kMiB, options);
+  REQUIRE(books.join());
+  books.park(read(1, {0, 1}), kStart);
+  REQUIRE(books.next_part(Urgency::kDemand, kStart));
+  REQUIRE(books.cancel(1));
+  books.leave();
+  CHECK_FALSE(books.tick(kStart + 9s).timed_out);
+  CHECK(books.tick(kStart + 10s).timed_out);
 }
 
 TEST_CASE("failing attempts do not put the deadline off") {
