@@ -69,6 +69,7 @@ BlobFillPtr BlobFill::create(std::shared_ptr<FillHost> host, Target target,
   FillLedger::Start start{.place = partial ? Place::kDisk : Place::kMemory,
                           .written = partial ? partial->written_blocks() : std::vector<bool>(),
                           .seed = seed};
+  if (!partial || partial->written_bytes() == 0) target.source->begin_afresh(target.file());
   FillContext& context = host->context();
   FillLedger ledger(target.file(), context.options, std::move(start));
   auto fill = std::make_shared<BlobFill>(std::move(host), std::move(target), std::move(ledger));
