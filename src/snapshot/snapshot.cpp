@@ -78,15 +78,23 @@ void check_relations(const std::vector<File>& files) {
   }
 }
 
-/// Sorted paths below one directory stand together: each '/' beyond what a path has in common with
-/// the one before it begins a directory.
+/// With its '/'; empty at the root.
+std::string_view parent(std::string_view path) noexcept {
+  return path.substr(0, path.rfind('/') + 1);
+}
+
+/// Sorted paths below one directory stand together: a directory that the path before is not below
+/// is a new one.
 void check_directories(const std::vector<File>& files) {
   std::size_t directories = 0;
   std::string_view before;
   for (const File& file : files) {
     const std::string_view path = file.path;
-    const auto differs = std::ranges::mismatch(path, before).in1;
-    directories += static_cast<std::size_t>(std::count(differs, path.end(), '/'));
+    for (std::string_view directory = parent(path);
+         !directory.empty() && !before.starts_with(directory);
+         directory = parent(directory.substr(0, directory.size() - 1))) {
+      ++directories;
+    }
     if (directories > kMaxDirectories) {
       throw Error(Errc::kInvalid, fmt::format("more than {} directories", kMaxDirectories));
     }
