@@ -138,10 +138,12 @@ class Catalog::State {
     const snapshot::File& known = teacher->files().at(file_index);
     for (const SnapshotPtr& pupil : snapshots()) {
       if (!pupil->provisional() || pupil->source() != teacher->source()) continue;
-      const snapshot::File* file = pupil->find(known.path);
-      if (file == nullptr || file->sha256 || file->validator != known.validator) continue;
-      const auto index = static_cast<std::size_t>(file - pupil->files().data());
-      learn_one(std::make_shared<const Snapshot>(pupil->with_digest(index, sha256)), index, sha256);
+      const std::optional<std::size_t> index = pupil->index_of(known.path);
+      if (!index) continue;
+      const snapshot::File& file = pupil->files()[*index];
+      if (file.sha256 || file.validator != known.validator) continue;
+      learn_one(std::make_shared<const Snapshot>(pupil->with_digest(*index, sha256)),
+                {.file_index = *index, .sha256 = sha256});
     }
   }
 
@@ -178,13 +180,23 @@ class Catalog::State {
 
   // One short line per digest while the snapshot is provisional, so that a snapshot of many files
   // costs many lines and not many copies of itself; the whole is rewritten once, when it has its
-  // id.
-  void learn_one(const SnapshotPtr& learned, std::size_t index, const Digest& sha256) {
-    if (learned->provisional()) {
-      append_learned(learned_of(learned->key()), {index, sha256});
-    } else {
-      write_snapshot(*learned);
-      remove_quietly(learned_of(learned->key()));
+  // id. What cannot be written is known all the same: a full disk must not keep a snapshot
+  // provisional whose every byte is here and verified.
+  void learn_one(const SnapshotPtr& learned, const LearnedDigest& line) {
+    const auto try_to = [&](const auto& write) {
+      try {
+        write();
+      } catch (const Error& error) {
+        log_.warning("digests of snapshot {} will have to be learned again after a restart: {}",
+                     learned->key().hex(), error.what());
+      }
+    };
+    try_to([&] { append_learned(learned_of(learned->key()), line); });
+    if (!learned->provisional()) {
+      try_to([&] {
+        write_snapshot(*learned);
+        remove_quietly(learned_of(learned->key()));
+      });
     }
     tables_->with([&](Tables& tables) {
       tables.snapshots[learned->key()] = learned;
@@ -213,11 +225,11 @@ class Catalog::State {
       if (loaded.key() != *key) {
         throw Error(Errc::kCorrupt, entry.path().string() + " holds another snapshot");
       }
-      for (const LearnedDigest& line : read_learned(learned_of(*key))) {
-        if (line.file_index < loaded.files().size()) {
-          loaded = loaded.with_digest(line.file_index, line.sha256);
-        }
-      }
+      std::vector<LearnedDigest> lines = read_learned(learned_of(*key));
+      std::erase_if(lines, [&](const LearnedDigest& line) {
+        return line.file_index >= loaded.files().size();
+      });
+      if (!lines.empty()) loaded = loaded.with_digests(lines);
       auto snapshot = std::make_shared<const Snapshot>(std::move(loaded));
       index_id(tables, *snapshot);
       tables.snapshots.emplace(*key, std::move(snapshot));

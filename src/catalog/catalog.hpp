@@ -39,8 +39,8 @@ struct Child {
 void check_name(std::string_view name);
 
 /// Names, revisions and snapshots, durable in the state directory: `catalog.json` and
-/// `snapshots/<key>.json` (FORMAT.md). Every change is on disk before the call returns; a failed
-/// write changes nothing. Thread-safe.
+/// `snapshots/<key>.json` (FORMAT.md). Every change but learn() is on disk before the call returns;
+/// a failed write changes nothing. Thread-safe.
 class Catalog {
  public:
   /// Reads what is there. Error(kUnsupported) for a version of the format that is not ours,
@@ -63,7 +63,8 @@ class Catalog {
   void flip(const std::string& name, const snapshot::SnapshotPtr& snapshot);
   void set_pinned(const std::string& name, bool pinned, const std::string& reason);
   /// Records a digest that the listing did not have, in every snapshot that holds a file of this
-  /// source, path and validator.
+  /// source, path and validator. Where it cannot be written it is known until the next start, and
+  /// learned again.
   void learn(const Digest& snapshot_key, std::size_t file_index, const Digest& sha256);
 
   [[nodiscard]] std::optional<Model> find(const std::string& name) const;

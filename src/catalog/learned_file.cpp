@@ -24,9 +24,10 @@ void append_learned(const std::filesystem::path& file, const LearnedDigest& lear
   const Fd fd = open_file(file, O_WRONLY | O_CREAT | O_APPEND, 0644);
   const std::string line = std::to_string(learned.file_index) + " " + learned.sha256.hex() + "\n";
   // One write, so that a killed process leaves a whole line or none.
-  if (::write(fd.value(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
-    throw_errno(errno, "append to " + file.string());
-  }
+  const ssize_t put = ::write(fd.value(), line.data(), line.size());
+  if (put < 0) throw_errno(errno, "append to " + file.string());
+  // A disk that takes less is full.
+  if (put != static_cast<ssize_t>(line.size())) throw_errno(ENOSPC, "append to " + file.string());
 }
 
 std::vector<LearnedDigest> read_learned(const std::filesystem::path& file) {

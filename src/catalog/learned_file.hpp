@@ -2,19 +2,14 @@
 // Copyright the weightfs authors
 #pragma once
 
-#include "digest/digest.hpp"
+#include "snapshot/snapshot.hpp"
 
-#include <cstddef>
 #include <filesystem>
 #include <vector>
 
 namespace weightfs::catalog {
 
-/// A digest that a listing did not have. The index is into the snapshot's files.
-struct LearnedDigest {
-  std::size_t file_index = 0;
-  Digest sha256;
-};
+using snapshot::LearnedDigest;
 
 /// `snapshots/<key>.learned` (FORMAT.md): one line per digest. Not synced: what a power cut takes
 /// is learned again with the next fill of that file. Throws Error(kNoSpace, kIo).

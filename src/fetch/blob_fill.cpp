@@ -70,6 +70,7 @@ BlobFillPtr BlobFill::create(std::shared_ptr<FillHost> host, Target target,
                           .written = partial ? partial->written_blocks() : std::vector<bool>(),
                           .local = partial && target.source->has_local_files(),
                           .seed = seed};
+  if (!partial || partial->written_bytes() == 0) target.source->begin_afresh(target.file());
   FillContext& context = host->context();
   FillLedger ledger(target.file(), context.options, std::move(start));
   auto fill = std::make_shared<BlobFill>(std::move(host), std::move(target), std::move(ledger));

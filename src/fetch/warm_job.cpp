@@ -29,7 +29,7 @@ bool concerns_one_file(Errc code) noexcept {
 }  // namespace
 
 std::vector<std::size_t> warm_order(const snapshot::Snapshot& snapshot) {
-  const std::vector<snapshot::File>& files = snapshot.files();
+  const snapshot::FileList& files = snapshot.files();
   std::vector<std::size_t> order(files.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {

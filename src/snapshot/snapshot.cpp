@@ -78,15 +78,23 @@ void check_relations(const std::vector<File>& files) {
   }
 }
 
-/// Sorted paths below one directory stand together: each '/' beyond what a path has in common with
-/// the one before it begins a directory.
+/// With its '/'; empty at the root.
+std::string_view parent(std::string_view path) noexcept {
+  return path.substr(0, path.rfind('/') + 1);
+}
+
+/// Sorted paths below one directory stand together: a directory that the path before is not below
+/// is a new one.
 void check_directories(const std::vector<File>& files) {
   std::size_t directories = 0;
   std::string_view before;
   for (const File& file : files) {
     const std::string_view path = file.path;
-    const auto differs = std::ranges::mismatch(path, before).in1;
-    directories += static_cast<std::size_t>(std::count(differs, path.end(), '/'));
+    for (std::string_view directory = parent(path);
+         !directory.empty() && !before.starts_with(directory);
+         directory = parent(directory.substr(0, directory.size() - 1))) {
+      ++directories;
+    }
     if (directories > kMaxDirectories) {
       throw Error(Errc::kInvalid, fmt::format("more than {} directories", kMaxDirectories));
     }
@@ -111,13 +119,14 @@ std::uint64_t total_size(const std::vector<File>& files) {
 }  // namespace
 
 Snapshot::Snapshot(std::string source, std::string revision, std::vector<File> files)
-    : source_(std::move(source)), revision_(std::move(revision)), files_(std::move(files)) {
-  for (const File& file : files_) check_path(file.path);
-  std::sort(files_.begin(), files_.end(), path_less);
-  check_relations(files_);
-  check_directories(files_);
-  bytes_ = total_size(files_);
-  learned_.resize(files_.size());
+    : source_(std::move(source)), revision_(std::move(revision)) {
+  for (const File& file : files) check_path(file.path);
+  std::sort(files.begin(), files.end(), path_less);
+  check_relations(files);
+  check_directories(files);
+  bytes_ = total_size(files);
+  learned_.resize(files.size());
+  files_ = FileList(std::move(files));
 
   TreeHasher hasher;
   for (const File& file : files_) {
@@ -153,26 +162,26 @@ const File* Snapshot::find(std::string_view path) const noexcept {
   return index ? &files_[*index] : nullptr;
 }
 
-void Snapshot::learn(const LearnedDigest& learned) {
-  if (learned.file_index >= files_.size()) {
-    throw Error(Errc::kInvalid,
-                fmt::format("the snapshot has no file number {}", learned.file_index));
-  }
-  File& file = files_[learned.file_index];
-  if (file.sha256) {
-    if (*file.sha256 == learned.sha256) return;
-    throw Error(Errc::kCorrupt,
-                fmt::format("{} is known to have sha256 {}, not {}", printable(file.path),
-                            file.sha256->hex(), learned.sha256.hex()));
-  }
-  file.sha256 = learned.sha256;
-  learned_[learned.file_index] = true;
-  --unknown_;
-}
-
 Snapshot Snapshot::with_digests(std::span<const LearnedDigest> learned) const {
   Snapshot snapshot = *this;
-  for (const LearnedDigest& each : learned) snapshot.learn(each);
+  FileList::Editor files(files_);
+  for (const LearnedDigest& each : learned) {
+    if (each.file_index >= files_.size()) {
+      throw Error(Errc::kInvalid,
+                  fmt::format("the snapshot has no file number {}", each.file_index));
+    }
+    File& file = files[each.file_index];
+    if (file.sha256 == each.sha256) continue;
+    if (file.sha256) {
+      throw Error(Errc::kCorrupt,
+                  fmt::format("{} is known to have sha256 {}, not {}", printable(file.path),
+                              file.sha256->hex(), each.sha256.hex()));
+    }
+    file.sha256 = each.sha256;
+    snapshot.learned_[each.file_index] = true;
+    --snapshot.unknown_;
+  }
+  snapshot.files_ = files.finish();
   if (!id_) snapshot.id_ = snapshot.compute_id();
   return snapshot;
 }
@@ -222,11 +231,12 @@ Snapshot Snapshot::from_json(std::string_view json) {
     throw Error(Errc::kCorrupt, fmt::format("a snapshot file says key {} and holds files of key {}",
                                             key->hex(), snapshot.key_.hex()));
   }
+  std::vector<LearnedDigest> indexed;
+  indexed.reserve(learned.size());
   for (const auto& [path, sha256] : learned) {
-    snapshot.learn({.file_index = *snapshot.index_of(path), .sha256 = sha256});
+    indexed.push_back({.file_index = *snapshot.index_of(path), .sha256 = sha256});
   }
-  if (!learned.empty()) snapshot.id_ = snapshot.compute_id();
-  return snapshot;
+  return indexed.empty() ? snapshot : snapshot.with_digests(indexed);
 }
 
 }  // namespace weightfs::snapshot

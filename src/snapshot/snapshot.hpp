@@ -4,6 +4,7 @@
 
 #include "digest/digest.hpp"
 #include "snapshot/file.hpp"
+#include "snapshot/file_list.hpp"
 
 #include <memory>
 #include <optional>
@@ -46,7 +47,7 @@ class Snapshot {
   /// none.
   [[nodiscard]] const std::string& revision() const noexcept { return revision_; }
   /// Sorted by path, bytewise. An index into it is stable for the life of the key.
-  [[nodiscard]] const std::vector<File>& files() const noexcept { return files_; }
+  [[nodiscard]] const FileList& files() const noexcept { return files_; }
   [[nodiscard]] const File* find(std::string_view path) const noexcept;
   [[nodiscard]] std::optional<std::size_t> index_of(std::string_view path) const noexcept;
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
@@ -55,8 +56,9 @@ class Snapshot {
   [[nodiscard]] const std::optional<Digest>& id() const noexcept { return id_; }
   [[nodiscard]] bool provisional() const noexcept { return !id_; }
 
-  /// The same snapshot with the digest of one file learned; key() stays. Error(kCorrupt) if the
-  /// file is known to have another; kInvalid if there is no such file.
+  /// The same snapshot with the digest of one file learned; key() stays, and all but some hundred
+  /// files are shared with it. Error(kCorrupt) if the file is known to have another; kInvalid if
+  /// there is no such file.
   [[nodiscard]] Snapshot with_digest(std::size_t file_index, const Digest& sha256) const;
   /// The same for many at the cost of one.
   [[nodiscard]] Snapshot with_digests(std::span<const LearnedDigest> learned) const;
@@ -69,11 +71,10 @@ class Snapshot {
 
  private:
   [[nodiscard]] std::optional<Digest> compute_id() const;
-  void learn(const LearnedDigest& learned);
 
   std::string source_;
   std::string revision_;
-  std::vector<File> files_;
+  FileList files_;
   /// By index into files_: sha256 came later, so key_ goes by the validator.
   std::vector<bool> learned_;
   /// Files whose sha256 is still to be learned.

@@ -48,6 +48,11 @@ class Source {
   virtual void read(const snapshot::File& file, ByteRange range, Sink& sink,
                     std::stop_token stop) = 0;
 
+  /// A fill of `file` begins with none of its bytes. Where the listing has its digest and no
+  /// validator, the version that its bytes are of is the first that read() sees; what was seen
+  /// before is forgotten.
+  virtual void begin_afresh(const snapshot::File& /*file*/) {}
+
   /// False while the source was last seen to send whole files where ranges were asked for, from
   /// the head of such an answer on: one read of all that is missing then costs no more than a short
   /// one.

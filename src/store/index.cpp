@@ -271,17 +271,21 @@ std::vector<IndexRow> Index::unpublished() const {
   });
 }
 
-void Index::begin_publish(const IndexRow& row) {
+void Index::begin_publish(const IndexRow& row, Durability durability) {
+  const auto put = [&](Writer& writer) {
+    Transaction transaction(writer.connection);
+    writer.remove->bind(1, row.digest).run();
+    writer.add(row, false);
+    transaction.commit();
+  };
   guarded([&] {
     writer_.with([&](auto& writer) {
+      if (durability == Durability::kLazy) return put(*writer);
       // Only this transaction must be on disk before what follows; the others may be lost and are
       // found out by comparing with the file.
       writer->connection.run("PRAGMA synchronous = FULL");
       try {
-        Transaction transaction(writer->connection);
-        writer->remove->bind(1, row.digest).run();
-        writer->add(row, false);
-        transaction.commit();
+        put(*writer);
       } catch (...) {
         writer->connection.run("PRAGMA synchronous = NORMAL");
         throw;

@@ -41,7 +41,7 @@ struct IndexTotals {
 /// between them leaves an unpublished row, which the next open settles by looking at one file.
 /// Nowhere does it leave a file without a row, which only a scan could find. (A power cut may undo
 /// the last flags, which are not flushed: then a row without a file stays until somebody asks for
-/// that blob.)
+/// that blob. And it may take rows that were published lazily.)
 ///
 /// Thread-safe: one connection for reads, which never wait for a flush, and one for writes. Errors
 /// of the disk: kNoSpace, kIo. IndexDamaged, after which the file is gone and the next open
@@ -69,8 +69,13 @@ class Index {
   [[nodiscard]] std::vector<Digest> list(const std::optional<Digest>& after,
                                          std::size_t limit) const;
 
-  /// On disk when it returns. Replaces a row of this digest.
-  void begin_publish(const IndexRow& row);
+  /// What a power cut may do to the row that is about to be published.
+  enum class Durability {
+    kFlushed,  ///< nothing: it is on disk when begin_publish() returns
+    kLazy,     ///< take it, so that the file stands without a row until it is published again
+  };
+  /// Replaces a row of this digest.
+  void begin_publish(const IndexRow& row, Durability durability);
   void end_publish(const Digest& digest);
   [[nodiscard]] std::vector<IndexRow> unpublished() const;
 

@@ -43,13 +43,13 @@ Quarantine::Quarantine(fs::path directory, QuarantineLimits limits, const Clock&
   for (fs::directory_iterator entry(directory_, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string name = entry->path().filename().string();
+    std::error_code ignored;  // a note that cannot be read counts as none
     if (name.ends_with(".tmp")) {
-      std::error_code ignored;
       fs::remove(entry->path(), ignored);
     } else if (name.ends_with(kNoteSuffix)) {
       const std::string stem = name.substr(0, name.size() - kNoteSuffix.size());
       found.push_back({.name = stem, .size = size_or_zero(directory_ / stem)});
-    } else if (!fs::exists(directory_ / (name + std::string(kNoteSuffix)), error)) {
+    } else if (!fs::exists(directory_ / (name + std::string(kNoteSuffix)), ignored)) {
       found.push_back({.name = name, .size = size_or_zero(entry->path())});
     }
   }

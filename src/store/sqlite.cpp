@@ -19,6 +19,8 @@ namespace {
   message += what;
   message += ": ";
   message += handle != nullptr ? sqlite3_errmsg(handle) : sqlite3_errstr(result);
+  // A sector that cannot be read is as good as damaged: the files have all that is in the index.
+  if (result == SQLITE_IOERR_READ || result == SQLITE_IOERR_CORRUPTFS) throw IndexDamaged(message);
   switch (result & 0xFF) {
     case SQLITE_FULL:
       throw Error(Errc::kNoSpace, message);

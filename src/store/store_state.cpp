@@ -229,7 +229,10 @@ Blob Store::State::publish(const Digest& digest, const Staged& staged) {
                      .created = now,
                      .last_used = now,
                      .verified_boot = boot_};
-  index_->begin_publish(row);
+  // A flush more for each of many small files costs more than the few kilobytes that a power cut
+  // may leave without a row, until they are fetched again.
+  index_->begin_publish(row, row.identity.size <= kBlockSize ? Index::Durability::kLazy
+                                                             : Index::Durability::kFlushed);
   try {
     files_.publish(digest, staged.data, staged.parts);
     index_->end_publish(digest);

@@ -21,7 +21,7 @@ namespace weightfs::source {
 namespace {
 
 /// Parallel parts of one file keep a disk or a server busy together, so each needs only a few reads
-/// in flight: 64 of them hold 256 MiB of buffers at the most.
+/// in flight: 64 of them hold 256 MiB of buffers, and as much again may be kept warm.
 constexpr io::DirectReaderOptions kReader{.queue_depth = 4, .chunk = 1 << 20};
 constexpr int kMaxReopens = 3;
 
@@ -35,6 +35,11 @@ Fd open_for_reading(const std::string& path, int flags) {
   // With the flag, io_uring would answer EAGAIN instead of waiting for the disk.
   ::fcntl(fd, F_SETFL, 0);
   return Fd(fd);
+}
+
+/// What a version is remembered by.
+std::string object_of(const snapshot::File& file) {
+  return (file.sha256 ? file.sha256->hex() : "") + file.path;
 }
 
 }  // namespace
@@ -67,7 +72,7 @@ std::string FileSource::path_of(const snapshot::File& file) const {
   return is_file ? root_ : (root_ == "/" ? "" : root_) + "/" + file.path;
 }
 
-FileSource::Opened FileSource::open(const snapshot::File& file) const {
+FileSource::Opened FileSource::open(const snapshot::File& file) {
   const std::string path = path_of(file);
   Fd fd = open_for_reading(path, 0);
   const struct stat status = status_of(fd, snapshot::printable(path));
@@ -77,10 +82,16 @@ FileSource::Opened FileSource::open(const snapshot::File& file) const {
     throw Error(Errc::kChanged, "it has " + std::to_string(status.st_size) + " bytes now and had " +
                                     std::to_string(file.size));
   }
-  if (!file.validator.empty() && !is_version(file.validator, status)) {
+  if (file.validator.empty()) {
+    first_versions_.check(object_of(file), fd, status);
+  } else if (!is_version(file.validator, status)) {
     throw Error(Errc::kChanged, "it is " + version + " now and was " + file.validator);
   }
   return {std::move(fd), std::move(version)};
+}
+
+void FileSource::begin_afresh(const snapshot::File& file) {
+  first_versions_.forget(object_of(file));
 }
 
 void FileSource::read(const snapshot::File& file, ByteRange range, Sink& sink,

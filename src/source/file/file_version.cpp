@@ -13,12 +13,26 @@
 
 namespace weightfs::source {
 
+namespace {
+
+InodeNumber inode_number_on(const struct statfs& filesystem) {
+  return filesystem.f_type == FUSE_SUPER_MAGIC ? InodeNumber::kUnstable : InodeNumber::kStable;
+}
+
+}  // namespace
+
 InodeNumber inode_number_at(const std::string& path) {
   struct statfs filesystem{};
   if (::statfs(path.c_str(), &filesystem) != 0) {
     throw_file_error(errno, snapshot::printable(path));
   }
-  return filesystem.f_type == FUSE_SUPER_MAGIC ? InodeNumber::kUnstable : InodeNumber::kStable;
+  return inode_number_on(filesystem);
+}
+
+InodeNumber inode_number_of(const Fd& fd) {
+  struct statfs filesystem{};
+  if (::fstatfs(fd.value(), &filesystem) != 0) throw_file_error(errno, "an open file");
+  return inode_number_on(filesystem);
 }
 
 std::string version_of(const struct stat& status, InodeNumber inode_number) {

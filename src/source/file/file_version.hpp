@@ -16,6 +16,7 @@ enum class InodeNumber { kStable, kUnstable };
 /// kUnstable on FUSE: many of its servers (gcsfuse, s3fs) number files as they come to know them,
 /// and otherwise after a restart. Follows links; throws as throw_file_error.
 [[nodiscard]] InodeNumber inode_number_at(const std::string& path);
+[[nodiscard]] InodeNumber inode_number_of(const Fd& fd);
 
 /// For File::validator: size, modification time to the nanosecond and, where it is stable, the
 /// inode number. Not the device, whose number depends on the order of mounting; inode numbers of

@@ -22,20 +22,20 @@ void FirstAnswers::check(const std::string& object, const net::ResponseHead& hea
   const auto modified = net::parse_http_date(last_modified);
   if (!date || !modified) return;
 
+  const Digest look = Digest::of(etag + "\n" + last_modified);
   const bool replaced = first_.with([&](std::map<std::string, First>& first) {
     if (first.size() >= kMaxObjects) first.clear();
-    const auto [known, is_first] = first.try_emplace(object, First{etag, last_modified, *date});
-    if (is_first || (known->second.etag == etag && known->second.last_modified == last_modified) ||
-        *modified <= known->second.date) {
-      return false;
-    }
-    first.erase(known);
-    return true;
+    const First& known = first.try_emplace(object, First{look, *date}).first->second;
+    return known.look != look && *modified > known.date;
   });
   if (replaced) {
     throw Error(Errc::kChanged,
                 "it was replaced under way, modified " + snapshot::printable(last_modified));
   }
+}
+
+void FirstAnswers::forget(const std::string& object) {
+  first_.with([&](std::map<std::string, First>& first) { first.erase(object); });
 }
 
 }  // namespace weightfs::source

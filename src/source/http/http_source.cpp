@@ -27,6 +27,11 @@ std::string name_of_one_file(const net::Url& url) {
   return "";
 }
 
+/// What a first answer is remembered by.
+std::string object_of(const snapshot::File& file) {
+  return (file.sha256 ? file.sha256->hex() : "") + file.path;
+}
+
 }  // namespace
 
 HttpSource::HttpSource(const snapshot::Reference& reference, net::HttpClient& http)
@@ -58,6 +63,10 @@ snapshot::File HttpSource::describe_file(const std::stop_token& stop) const {
   }
 }
 
+void HttpSource::begin_afresh(const snapshot::File& file) {
+  first_answers_.forget(object_of(file));
+}
+
 void HttpSource::read(const snapshot::File& file, ByteRange range, Sink& sink,
                       std::stop_token stop) {
   const std::string what = snapshot::printable(file.path) + " bytes " +
@@ -68,8 +77,7 @@ void HttpSource::read(const snapshot::File& file, ByteRange range, Sink& sink,
     net::Request request{.url = is_directory() ? url_of(url_, file.path).text() : url_.text()};
     std::function<void(const net::ResponseHead&)> check_version;
     if (file.validator.empty()) {
-      const std::string object = (file.sha256 ? file.sha256->hex() : "") + file.path;
-      check_version = [this, object](const net::ResponseHead& head) {
+      check_version = [this, object = object_of(file)](const net::ResponseHead& head) {
         first_answers_.check(object, head);
       };
     } else {

@@ -30,6 +30,7 @@ class HttpSource final : public Source {
 
   [[nodiscard]] snapshot::Snapshot resolve(std::stop_token stop) override;
   void read(const snapshot::File& file, ByteRange range, Sink& sink, std::stop_token stop) override;
+  void begin_afresh(const snapshot::File& file) override;
   [[nodiscard]] std::optional<Fd> open_local(const snapshot::File& file) override;
   [[nodiscard]] std::string describe() const override;
 

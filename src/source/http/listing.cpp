@@ -25,9 +25,13 @@ namespace {
 /// HEADs at once, for a listing without sizes.
 constexpr std::size_t kMaxAsking = 8;
 
+/// Who knows whether a document is whole: its own syntax, or nothing but the length or the chunks
+/// of the answer (RFC 9112, 6.3). Without those a lost connection looks like the end.
+enum class Ending { kBySyntax, kByHttp };
+
 /// nullopt where there is no such document. Storage services that hide what exists answer 403 for
 /// 404: `forbidden` is set, and the caller goes on.
-std::optional<std::string> fetch_document(net::HttpClient& http, const net::Url& url,
+std::optional<std::string> fetch_document(net::HttpClient& http, const net::Url& url, Ending ending,
                                           const std::stop_token& stop, bool& forbidden) {
   try {
     auto [head, body] = http.fetch({.url = url.text()}, snapshot::kMaxManifestBytes, stop);
@@ -38,6 +42,10 @@ std::optional<std::string> fetch_document(net::HttpClient& http, const net::Url&
     }
     if (head.status != 200) throw_status(head);
     check_encoding(head);
+    if (ending == Ending::kByHttp && !head.header("content-length") &&
+        !head.header("transfer-encoding")) {
+      throw TransientError(Errc::kUnavailable, "the answer does not say where it ends");
+    }
     return std::move(body);
   } catch (...) {
     rethrow_with(url.display());
@@ -117,12 +125,12 @@ std::string file_name_of(const net::Url& url) {
 Listing list_directory(net::HttpClient& http, const net::Url& directory,
                        const std::stop_token& stop) {
   bool forbidden = false;
-  if (const auto manifest =
-          fetch_document(http, url_of(directory, snapshot::kManifestName), stop, forbidden)) {
+  if (const auto manifest = fetch_document(http, url_of(directory, snapshot::kManifestName),
+                                           Ending::kBySyntax, stop, forbidden)) {
     return {std::string(snapshot::kManifestName), snapshot::parse_manifest(*manifest)};
   }
-  if (const auto checksums =
-          fetch_document(http, url_of(directory, snapshot::kChecksumsName), stop, forbidden)) {
+  if (const auto checksums = fetch_document(http, url_of(directory, snapshot::kChecksumsName),
+                                            Ending::kByHttp, stop, forbidden)) {
     std::vector<snapshot::File> files = snapshot::parse_checksums(*checksums);
     SizeQuestions(http, directory, files, stop).ask_all();
     return {std::string(snapshot::kChecksumsName), std::move(files)};

@@ -177,6 +177,36 @@ TEST_CASE("a torn line of learned digests is passed over", "[catalog]") {
   CHECK(state.catalog->snapshot(provisional->key())->files()[0].sha256 == Digest::of("first"));
 }
 
+TEST_CASE("what was learned is known although it cannot be written", "[catalog]") {
+  State state;
+  const auto provisional = make("file:///m", "v1", false);
+  state.catalog->add("m", "file:///m", provisional);
+  const std::string file = state.path / "snapshots" / provisional->key().hex();
+  std::filesystem::create_directory(file + ".learned");
+  SECTION("neither the lines nor the whole") {
+    std::filesystem::create_directory(file + ".json.tmp");
+  }
+  SECTION("nothing but the whole") {
+  }
+  state.catalog->learn(provisional->key(), 0, Digest::of("first"));
+  state.catalog->learn(provisional->key(), 1, Digest::of("second"));
+  const auto whole = state.catalog->snapshot(provisional->key());
+  REQUIRE(whole->id());
+  CHECK(state.catalog->snapshot_by_id(*whole->id()));
+}
+
+TEST_CASE("the last digest survives a restart even if the whole cannot be written", "[catalog]") {
+  State state;
+  const auto provisional = make("file:///m", "v1", false);
+  state.catalog->add("m", "file:///m", provisional);
+  const std::string temporary = state.path / "snapshots" / (provisional->key().hex() + ".json.tmp");
+  std::filesystem::create_directory(temporary);
+  state.catalog->learn(provisional->key(), 0, Digest::of("first"));
+  state.catalog->learn(provisional->key(), 1, Digest::of("second"));
+  state.reopen();
+  CHECK(state.catalog->snapshot(provisional->key())->id());
+}
+
 TEST_CASE("an unknown or damaged catalog is refused and left as it is", "[catalog]") {
   State state;
   state.catalog.reset();

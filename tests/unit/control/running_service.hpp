@@ -37,10 +37,9 @@ class FakeMount final : public control::MountView {
     for (const catalog::Model& model : catalog_.list()) {
       if (!path.starts_with(model.name + "/")) continue;
       const auto snapshot = catalog_.snapshot(model.current);
-      const auto* file = snapshot->find(path.substr(model.name.size() + 1));
-      if (file == nullptr) continue;
-      return control::MountTarget{snapshot,
-                                  static_cast<std::size_t>(file - snapshot->files().data())};
+      const auto file = snapshot->index_of(path.substr(model.name.size() + 1));
+      if (!file) continue;
+      return control::MountTarget{snapshot, *file};
     }
     return std::nullopt;
   }

@@ -196,6 +196,20 @@ TEST_CASE("a digest that contradicts a known one is corrupt, the same one is no 
   CHECK_THROWS_AS(snapshot.with_digest(1, Digest::of("abc")), Error);
 }
 
+TEST_CASE("a snapshot that learned one digest shares most files with the one before") {
+  std::vector<File> files;
+  for (int i = 0; i < 2'000; ++i) files.push_back(unknown(std::to_string(10'000 + i), "v"));
+  const Snapshot first = tree(files);
+  const Snapshot second = first.with_digest(1'000, Digest::of("x"));
+  std::size_t copied = 0;
+  for (std::size_t i = 0; i < first.files().size(); ++i) {
+    if (&first.files()[i] != &second.files()[i]) ++copied;
+    CHECK((second.files()[i].sha256 == Digest::of("x")) == (i == 1'000));
+  }
+  CHECK(copied <= 256);
+  CHECK_FALSE(first.files()[1'000].sha256);
+}
+
 TEST_CASE("many digests learned at once are the same as one after the other") {
   const Snapshot first = tree({unknown("a", "v"), unknown("b", "w"), known("c", "1")});
   const std::vector<snapshot::LearnedDigest> learned{{1, Digest::of("bbb")},

@@ -37,7 +37,7 @@ struct Place {
 };
 
 void publish(Index& index, const IndexRow& added) {
-  index.begin_publish(added);
+  index.begin_publish(added, Index::Durability::kFlushed);
   index.end_publish(added.digest);
 }
 
@@ -46,7 +46,7 @@ void publish(Index& index, const IndexRow& added) {
 TEST_CASE("a row is found once it is published, with every value") {
   const Place place;
   const auto index = place.create();
-  index->begin_publish(row("a"));
+  index->begin_publish(row("a"), Index::Durability::kFlushed);
   CHECK_FALSE(index->find(Digest::of("a")));
   CHECK(index->unpublished().size() == 1);
   CHECK(index->totals().blobs == 0);
@@ -79,7 +79,7 @@ TEST_CASE("totals follow every change") {
   CHECK(index->unpublished().size() == 1);
   index->end_publish(Digest::of("b"));
   CHECK(index->totals().bytes == 35);
-  index->begin_publish(row("b", 1));
+  index->begin_publish(row("b", 1), Index::Durability::kLazy);
   CHECK(index->totals().bytes == 15);
   index->remove(Digest::of("b"));
   index->remove(Digest::of("b"));

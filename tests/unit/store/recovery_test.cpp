@@ -224,7 +224,7 @@ TEST_CASE("a publication that a crash cut in two is settled at open") {
   const auto begin = [&] {
     const auto index = Index::open(layout.index(), root);
     REQUIRE(index);
-    index->begin_publish(row);
+    index->begin_publish(row, Index::Durability::kFlushed);
   };
   SECTION("before the rename: there is no such blob") {
     begin();

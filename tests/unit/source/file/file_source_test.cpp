@@ -302,6 +302,30 @@ TEST_CASE("a file that is another one by now is an error before its first byte")
   CHECK(failure_of([&] { static_cast<void>(source.open_local(file)); })->code == Errc::kChanged);
 }
 
+TEST_CASE("with a known digest, all ranges of a fill are of one version") {
+  const ScratchTree tree;
+  const std::string before(200'000, 'a');
+  const std::string after(200'000, 'b');
+  tree.write("w", before);
+  tree.write("weightfs.json", "{\"files\":[{\"path\":\"w\",\"size\":200000,\"sha256\":\"" +
+                                  Digest::of(before).hex() + "\"}]}");
+  FileSource source(tree.reference());
+  const Snapshot snapshot = source.resolve({});
+  const File& file = snapshot.files()[0];
+  REQUIRE(file.sha256);
+  CHECK(read(source, file, {0, 10}) == "aaaaaaaaaa");
+  tree.write("new", after);
+  fs::rename(tree.path("new"), tree.path("w"));
+  for (int part = 0; part < 2; ++part) {
+    CHECK(failure_of([&] { static_cast<void>(read(source, file, {100'000, 100'010})); })->code ==
+          Errc::kChanged);
+  }
+  CHECK(failure_of([&] { static_cast<void>(source.open_local(file)); })->code == Errc::kChanged);
+  // A fill that has none of its bytes takes what it finds; the digest has the last word.
+  source.begin_afresh(file);
+  CHECK(read(source, file, {100'000, 100'010}) == "bbbbbbbbbb");
+}
+
 TEST_CASE("a version goes by the inode number where the filesystem keeps it") {
   struct stat status{};
   status.st_size = 5;

@@ -109,6 +109,19 @@ TEST_CASE("a listing that cannot be had says why") {
     CHECK(failure->code == Errc::kNotFound);
     CHECK(failure->message.find("\"b\"") != std::string::npos);
   }
+  SECTION("checksums that may have been cut at the end of a line") {
+    Site site("/m/", {{"/m/a", {"x", "", ""}}, {"/m/b", {"y", "", ""}}});
+    site.origin.set_fault([&](const SeenRequest& request, Connection& connection) {
+      if (request.target != "/m/SHA256SUMS") return false;
+      connection.send("HTTP/1.1 200 OK\r\n\r\n" + sums.substr(0, sums.find('\n') + 1));
+      connection.close();
+      return true;
+    });
+    const auto failure = failure_of([&] { static_cast<void>(site.source.resolve({})); });
+    REQUIRE(failure);
+    CHECK(failure->code == Errc::kUnavailable);
+    CHECK(failure->transient);
+  }
   SECTION("the server is busy") {
     Site site("/m/");
     site.origin.set_fault([](const SeenRequest&, Connection& connection) {

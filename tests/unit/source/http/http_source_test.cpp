@@ -295,8 +295,11 @@ TEST_CASE("with a known digest, nodes may differ, a replacement under way is not
   CHECK_FALSE(failure({"\"node1\"", kDate, noon}));
   CHECK_FALSE(failure({"\"node2\"", kDate, noon}));
   CHECK_FALSE(failure({"\"node3\"", monday, noon}));
+  // Each part that is still under way hears of it.
+  CHECK(failure({"\"new\"", evening, evening})->code == Errc::kChanged);
   CHECK(failure({"\"new\"", evening, evening})->code == Errc::kChanged);
   // The fill that this ended is over; the next takes the version that it finds.
+  site.source.begin_afresh(file);
   CHECK_FALSE(failure({"\"new\"", evening, evening}));
   CHECK_FALSE(failure({"\"new\"", evening, evening}));
 }
