@@ -2,11 +2,10 @@
 // Copyright the weightfs authors
 #include "cli/control_socket.hpp"
 
-#include "base/error.hpp"
 #include "cli/predecessor.hpp"
+#include "keeper/socket_file.hpp"
 
 #include <unistd.h>
-#include <cerrno>
 
 namespace weightfs::cli {
 
@@ -15,9 +14,7 @@ control::ListenSocket make_control_socket(const std::filesystem::path& path,
   constexpr unsigned kMode = 0660;
   control::ListenSocket socket =
       after_predecessor([&] { return control::ListenSocket(path, kMode); });
-  if (::geteuid() == 0 && ::lchown(path.c_str(), user.uid, user.gid) != 0) {
-    throw_errno(errno, "give " + path.string() + " to " + user.name);
-  }
+  if (::geteuid() == 0) keeper::give_socket_file(path, user.uid, user.gid);
   return socket;
 }
 

@@ -4,13 +4,17 @@
 
 #include "cli/control_socket.hpp"
 #include "cli/daemon_directories.hpp"
+#include "cli/descriptor_limit.hpp"
 #include "cli/drop_privileges.hpp"
 #include "cli/node.hpp"
+#include "cli/predecessor.hpp"
 #include "cli/setting_flags.hpp"
 #include "cli/stop_signals.hpp"
 #include "keeper/exit_status.hpp"
+#include "keeper/session_memory.hpp"
 
 #include <unistd.h>
+#include <utility>
 
 namespace weightfs::cli {
 
@@ -39,6 +43,11 @@ bool needs_a_person(Errc code) {
   return false;
 }
 
+// Of those, what may be over in a minute, and is no reason to give up a mount that has readers.
+bool may_pass(Errc code) {
+  return code == Errc::kBusy || code == Errc::kNoSpace || code == Errc::kIo;
+}
+
 class DaemonCommand final : public Command {
  public:
   void declare(Options& options) override {
@@ -59,23 +68,37 @@ class DaemonCommand final : public Command {
     const Settings settings = flags_.load(context).settings;
     const Log log = Log::to_stderr(settings.log_level);
     const Fd stop = block_stop_signals();
-    keeper::KeeperClient keeper = keeper_socket_.empty()
-                                      ? keeper::KeeperClient(Fd(keeper_fd_))
-                                      : keeper::KeeperClient::connect(keeper_socket_);
+    raise_descriptor_limit();
+    bool served = false;  // by an earlier daemon
     try {
+      keeper::KeeperClient keeper = keeper_socket_.empty()
+                                        ? keeper::KeeperClient(Fd(keeper_fd_))
+                                        : keeper::KeeperClient::connect(keeper_socket_);
       control::ListenSocket control = prepare(settings);
-      Node node(settings, std::move(keeper), std::move(control), log);
-      node.run(stop.value());
+      served = true;  // where the hello says kBusy, it is
+      keeper::Session session = after_predecessor([&] { return keeper.hello(); });
+      served = is_served(session);
+      Node node(settings, {.keeper = std::move(keeper), .control = std::move(control)},
+                std::move(session), log);
+      // 0 would tell the keeper to unmount.
+      if (node.run(stop.value()) == Node::End::kLost) return ExitCode::kFailed;
     } catch (const Error& error) {
       context.streams().err << "weightfs daemon: " << error.what() << std::endl;
       // Not an ExitCode: this one speaks to the keeper.
-      if (needs_a_person(error.code())) ::_exit(keeper::kDaemonFatal);
+      if (needs_a_person(error.code()) && !(served && may_pass(error.code()))) {
+        ::_exit(keeper::kDaemonFatal);
+      }
       return ExitCode::kFailed;
     }
     return ExitCode::kDone;
   }
 
  private:
+  static bool is_served(const keeper::Session& session) {
+    return keeper::SessionMemory(session.memory).init_state() ==
+           keeper::SessionMemory::InitState::kDone;
+  }
+
   // Does what needs privilege, and gives it up.
   [[nodiscard]] control::ListenSocket prepare(const Settings& settings) const {
     if (control_fd_ >= 0) return control::ListenSocket(Fd(control_fd_));

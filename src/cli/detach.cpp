@@ -3,7 +3,6 @@
 #include "cli/detach.hpp"
 
 #include "base/error.hpp"
-#include "base/fd.hpp"
 #include "base/file.hpp"
 
 #include <fcntl.h>
@@ -28,23 +27,25 @@ void become_child(const Fd& log) {
 }  // namespace
 
 Detached detach(const DetachOptions& options) {
-  const Fd log = open_file(options.log_file, O_WRONLY | O_CREAT | O_APPEND, 0640);
   const pid_t child = ::fork();
   if (child < 0) throw_errno(errno, "fork");
   if (child == 0) {
-    become_child(log);
-    return Detached::kChild;
+    become_child(options.log);
+    return {.as = Detached::As::kChild};
   }
   constexpr std::chrono::milliseconds kPoll{20};
   const auto deadline = std::chrono::steady_clock::now() + options.patience;
   while (std::chrono::steady_clock::now() < deadline) {
-    if (::waitpid(child, nullptr, WNOHANG) == child) return Detached::kFailed;
-    if (options.is_ready()) return Detached::kReady;
+    int status = 0;
+    if (::waitpid(child, &status, WNOHANG) == child) {
+      return {.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 1};
+    }
+    if (options.is_ready(child)) return {.as = Detached::As::kReady};
     std::this_thread::sleep_for(kPoll);
   }
   ::kill(child, SIGTERM);
   ::waitpid(child, nullptr, 0);
-  return Detached::kFailed;
+  return {};
 }
 
 }  // namespace weightfs::cli

@@ -6,12 +6,15 @@
 #include "cli/control_socket.hpp"
 #include "cli/daemon_directories.hpp"
 #include "cli/detach.hpp"
+#include "cli/log_file.hpp"
 #include "cli/setting_flags.hpp"
 #include "cli/stop_signals.hpp"
 #include "keeper/keeper.hpp"
 
 #include <unistd.h>
-#include <fstream>
+#include <array>
+#include <cstdint>
+#include <span>
 
 namespace weightfs::cli {
 
@@ -36,7 +39,7 @@ class MountCommand final : public Command {
     }
     const ProcessUser user = find_user(settings.user);
     prepare_directories(settings, user);
-    if (detach_ && !continue_detached(context, settings)) return detached_;
+    if (detach_ && !continue_detached(context, settings, user)) return detached_;
 
     const Fd stop = block_stop_signals();
     // Made here, where the privilege is. It outlives each daemon: a client that comes while one is
@@ -55,32 +58,42 @@ class MountCommand final : public Command {
 
  private:
   // True in the process that serves; in the parent, detached_ is how that came up.
-  bool continue_detached(Context& context, const Settings& settings) {
-    const std::filesystem::path log = settings.state / "weightfs.log";
-    std::error_code absent;
-    const auto before = std::filesystem::file_size(log, absent);
-    switch (detach({.log_file = log, .is_ready = [&] { return answers(context); }})) {
-      case Detached::kChild:
-        return true;
-      case Detached::kReady:
-        detached_ = ExitCode::kDone;
-        return false;
-      case Detached::kFailed:
-        break;
+  bool continue_detached(Context& context, const Settings& settings, const ProcessUser& user) {
+    const std::filesystem::path path = settings.state / "weightfs.log";
+    const Fd log = open_log_file(path, user);
+    const off_t before = ::lseek(log.value(), 0, SEEK_END);
+    const Detached outcome = detach(
+        {.log = log, .is_ready = [&](pid_t keeper) { return is_served_by(context, keeper); }});
+    if (outcome.as == Detached::As::kChild) return true;
+    if (outcome.as == Detached::As::kReady) {
+      detached_ = ExitCode::kDone;
+      return false;
     }
-    std::ifstream words(log);
-    words.seekg(absent ? 0 : static_cast<std::streamoff>(before));
-    context.streams().err << words.rdbuf()
-                          << "weightfs: the mount did not become ready; this was in "
-                          << log.string() << "\n";
-    detached_ = ExitCode::kFailed;
+    std::ostream& err = context.streams().err;
+    copy_from(log, before, err);
+    err << "weightfs: the mount did not become ready; this was in " << path.string() << "\n";
+    // What the same command says in the foreground.
+    constexpr auto kNotFound = ExitCode::kNotReady;
+    const bool not_found = outcome.exit_status == static_cast<int>(kNotFound);
+    detached_ = not_found ? kNotFound : ExitCode::kFailed;
     return false;
   }
 
-  static bool answers(const Context& context) {
+  // From the descriptor, because the path belongs to the daemon's user.
+  static void copy_from(const Fd& log, off_t begin, std::ostream& out) {
+    std::array<char, 4096> words{};
+    for (auto at = static_cast<std::uint64_t>(begin);;) {
+      const std::size_t got = read_at(log, at, std::as_writable_bytes(std::span(words)));
+      if (got == 0) return;
+      out.write(words.data(), static_cast<std::streamsize>(got));
+      at += got;
+    }
+  }
+
+  // Another daemon may answer on the same socket: the one that keeps this one from starting.
+  static bool is_served_by(const Context& context, pid_t keeper) {
     try {
-      static_cast<void>(context.client().status());
-      return true;
+      return context.client().status().keeper_pid == keeper;
     } catch (const std::exception&) {
       return false;
     }

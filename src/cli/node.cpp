@@ -83,12 +83,11 @@ fetch::FetcherOptions fetcher_options(const Settings& settings) {
 
 }  // namespace
 
-Node::Node(const Settings& settings, keeper::KeeperClient keeper, control::ListenSocket control,
-           const Log& log)
+Node::Node(const Settings& settings, Sockets sockets, keeper::Session session, const Log& log)
     : settings_(settings),
       log_(log.named("daemon")),
-      keeper_(std::move(keeper)),
-      session_handle_(keeper_.hello()),
+      keeper_(std::move(sockets.keeper)),
+      session_handle_(std::move(session)),
       memory_(session_handle_.memory),
       store_(open_store(settings, clock_, log)),
       catalog_(settings.state, clock_, log.named("catalog")),
@@ -122,6 +121,15 @@ Node::Node(const Settings& settings, keeper::KeeperClient keeper, control::Liste
                 .passthrough = settings.passthrough,
                 .on_ready = [this] { on_ready(); }},
                log.named("fuse")) {
+  try {
+    start(std::move(sockets.control), log);
+  } catch (...) {
+    shut_down();
+    throw;
+  }
+}
+
+void Node::start(control::ListenSocket control, const Log& log) {
   reactions_.attach(warmer_.get());
   close_lost_backings();
   session_.start();
@@ -132,7 +140,7 @@ Node::Node(const Settings& settings, keeper::KeeperClient keeper, control::Liste
       .warmer = *warmer_,
       .sources = sources_,
       .mount = *this,
-      .mode = find_setting("mode")->show(settings),
+      .mode = find_setting("mode")->show(settings_),
   });
   router_ = std::make_unique<control::Router>(*service_, log.named("control"));
   model_adder_ = start_thread("models", [this](std::stop_token stop) { add_models(stop); });
@@ -143,6 +151,12 @@ Node::Node(const Settings& settings, keeper::KeeperClient keeper, control::Liste
 }
 
 Node::~Node() {
+  shut_down();
+}
+
+// The members would go in the reverse order of their making, and what the fetcher cancels would be
+// answered through a session that is gone.
+void Node::shut_down() noexcept {
   session_.stop();
   server_.reset();
   model_adder_ = {};
@@ -177,7 +191,7 @@ void Node::on_ready() {
             status.active ? "" : ", without passthrough: " + status.reason);
 }
 
-void Node::run(int stop_descriptor) {
+Node::End Node::run(int stop_descriptor) {
   const std::jthread watcher = start_thread("stop", [&](std::stop_token stop) {
     // The keeper's socket is readable whenever it answers; only its end is of interest here.
     std::array<pollfd, 2> waiting = {pollfd{stop_descriptor, POLLIN, 0},
@@ -189,6 +203,13 @@ void Node::run(int stop_descriptor) {
     session_.end();
   });
   session_.wait();
+  pollfd stop{stop_descriptor, POLLIN, 0};
+  if (::poll(&stop, 1, 0) > 0) return End::kStopped;
+  // A keeper that ends unmounts first.
+  if (!session_.connected()) return End::kUnmounted;
+  log_.error(
+      "ending: the keeper does not answer any more, or the kernel's requests cannot be read");
+  return End::kLost;
 }
 
 void Node::name_changed(const std::string& name) {

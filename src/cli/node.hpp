@@ -40,15 +40,20 @@ namespace weightfs::cli {
 /// kernel for the next daemon; then the control server, the fills, and the rest.
 class Node final : public control::MountView {
  public:
+  struct Sockets {
+    keeper::KeeperClient keeper;  ///< has said hello
+    control::ListenSocket control;
+  };
   /// Error: what Store::open and Catalog say of a configuration that cannot work.
-  Node(const Settings& settings, keeper::KeeperClient keeper, control::ListenSocket control,
-       const Log& log);
+  Node(const Settings& settings, Sockets sockets, keeper::Session session, const Log& log);
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
   ~Node() override;
 
-  /// Serves until `stop_descriptor` is readable, the mount is gone, or the keeper is.
-  void run(int stop_descriptor);
+  /// Serves until `stop_descriptor` is readable, the mount is gone, or the keeper is; or until it
+  /// cannot go on, while the mount waits for another daemon.
+  enum class End { kStopped, kUnmounted, kLost };
+  [[nodiscard]] End run(int stop_descriptor);
 
   // control::MountView
   [[nodiscard]] vfs::Counters counters() override { return filesystem_.counters(); }
@@ -63,9 +68,11 @@ class Node final : public control::MountView {
   void unmount(control::Unmount how) override;
 
  private:
+  void start(control::ListenSocket control, const Log& log);
   void close_lost_backings();
   void on_ready();
   void add_models(std::stop_token stop);
+  void shut_down() noexcept;
 
   const Settings settings_;
   const Log log_;

@@ -3,13 +3,18 @@
 #include "cli/ownership.hpp"
 
 #include "base/error.hpp"
+#include "base/fd.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace weightfs::cli {
 
@@ -17,9 +22,37 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void check_entries(const fs::path& directory, std::span<const std::string_view> ours) {
-  for (const auto& entry : fs::directory_iterator(directory)) {
-    const std::string name = entry.path().filename().string();
+// Everything below goes by descriptor, one name at a time: what belongs to the user already can
+// change under root's hands, and a path could lead anywhere by the time that it is used.
+
+constexpr int kDepth = 8;  // ours are at most 4 deep; others must not use up the stack
+constexpr std::string_view kNotOurs = "lost+found";
+
+struct stat status_of(const Fd& place, const fs::path& path) {
+  struct stat status = {};
+  if (::fstat(place.value(), &status) != 0) throw_errno(errno, "stat " + path.string());
+  return status;
+}
+
+std::vector<std::string> names_in(const Fd& directory, const fs::path& path) {
+  // A descriptor of its own: fdopendir takes it, and moves its position.
+  const int copy = ::openat(directory.value(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (copy < 0) throw_errno(errno, "list " + path.string());
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(copy), &::closedir);
+  if (!stream) throw_errno(errno, "list " + path.string());
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = ::readdir(stream.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  if (errno != 0) throw_errno(errno, "list " + path.string());
+  return names;
+}
+
+void check_entries(const std::vector<std::string>& names, const fs::path& directory,
+                   std::span<const std::string_view> ours) {
+  for (const std::string& name : names) {
     // Temporary files of an interrupted write carry the name of what they would have become.
     const bool known = std::any_of(ours.begin(), ours.end(), [&](std::string_view own) {
       return name == own || name == std::string(own) + ".tmp";
@@ -31,13 +64,34 @@ void check_entries(const fs::path& directory, std::span<const std::string_view> 
   }
 }
 
-void give(const fs::path& path, const ProcessUser& user) {
-  struct stat now = {};
-  if (::lstat(path.c_str(), &now) != 0) throw_errno(errno, "stat " + path.string());
-  if (now.st_uid == user.uid && now.st_gid == user.gid) return;
-  if (::lchown(path.c_str(), user.uid, user.gid) != 0) {
+void give(const Fd& place, const fs::path& path, const ProcessUser& user) {
+  if (::fchownat(place.value(), "", user.uid, user.gid, AT_EMPTY_PATH) != 0) {
     throw_errno(errno, "give " + path.string() + " to " + user.name);
   }
+}
+
+bool is_given(const struct stat& status, const ProcessUser& user) {
+  return status.st_uid == user.uid && status.st_gid == user.gid;
+}
+
+// A directory is given after what is in it: until then its user can put nothing there.
+void give_tree(const Fd& parent, const std::string& name, const fs::path& path,
+               const ProcessUser& user, int depth) {
+  const Fd place(::openat(parent.value(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (!place) {
+    if (errno == ENOENT) return;  // gone meanwhile
+    throw_errno(errno, "open " + path.string());
+  }
+  const struct stat status = status_of(place, path);
+  if (S_ISDIR(status.st_mode)) {
+    if (depth == kDepth) throw Error(Errc::kInvalid, path.string() + " is too deep to be ours");
+    for (const std::string& child : names_in(place, path)) {
+      give_tree(place, child, path / child, user, depth + 1);
+    }
+  } else if (status.st_nlink > 1) {
+    return;  // nothing of ours has a second name: it may be somebody else's file
+  }
+  if (!is_given(status, user)) give(place, path, user);
 }
 
 }  // namespace
@@ -57,20 +111,18 @@ std::span<const std::string_view> state_entries() noexcept {
 
 void give_directory(const fs::path& directory, const ProcessUser& user,
                     std::span<const std::string_view> ours) {
-  try {
-    fs::create_directories(directory);
-    check_entries(directory, ours);
-    give(directory, user);
-    for (auto it = fs::recursive_directory_iterator(directory); it != fs::end(it); ++it) {
-      if (it->path().filename() == "lost+found") {
-        it.disable_recursion_pending();
-      } else {
-        give(it->path(), user);
-      }
-    }
-  } catch (const fs::filesystem_error& error) {
-    throw_errno(error.code().value(), "prepare " + directory.string());
+  std::error_code failed;
+  fs::create_directories(directory, failed);
+  if (failed) throw_errno(failed.value(), "create " + directory.string());
+  const Fd top(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!top) throw_errno(errno, "open " + directory.string());
+  const std::vector<std::string> names = names_in(top, directory);
+  check_entries(names, directory, ours);
+  if (is_given(status_of(top, directory), user)) return;
+  for (const std::string& name : names) {
+    if (name != kNotOurs) give_tree(top, name, directory / name, user, 1);
   }
+  give(top, directory, user);
 }
 
 }  // namespace weightfs::cli

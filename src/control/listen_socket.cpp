@@ -78,12 +78,18 @@ ListenSocket::ListenSocket(std::filesystem::path path, unsigned mode) : path_(st
   const sockaddr_un address = address_of(temporary);
   (void)::unlink(temporary.c_str());
   fd_ = new_socket();
+  // The file gets the mode of the unbound socket, less the umask. By path, a directory that belongs
+  // to somebody else could make us change another file.
+  if (::fchmod(fd_.value(), mode) != 0) throw_errno(errno, "chmod a socket");
+  const mode_t mask = ::umask(0);
   const int bound = with_address(
       address, [&](const sockaddr* a, socklen_t size) { return ::bind(fd_.value(), a, size); });
-  if (bound != 0) throw_errno(errno, fmt::format("bind {}", path_.string()));
+  const int bind_error = errno;
+  ::umask(mask);
+  if (bound != 0) throw_errno(bind_error, fmt::format("bind {}", path_.string()));
   struct stat ours{};
-  if (::chmod(temporary.c_str(), mode) != 0 || ::listen(fd_.value(), kBacklog) != 0 ||
-      ::lstat(temporary.c_str(), &ours) != 0 || ::rename(temporary.c_str(), path_.c_str()) != 0) {
+  if (::listen(fd_.value(), kBacklog) != 0 || ::lstat(temporary.c_str(), &ours) != 0 ||
+      ::rename(temporary.c_str(), path_.c_str()) != 0) {
     const int error = errno;
     (void)::unlink(temporary.c_str());
     throw_errno(error, fmt::format("listen on {}", path_.string()));

@@ -15,10 +15,10 @@ namespace weightfs::control {
 /// owner.
 class ListenSocket {
  public:
-  /// Creates missing parent directories (0755) and the socket with `mode`: whoever may write to the
-  /// file may connect. A file that a dead process left behind is replaced. Error: kBusy somebody
-  /// listens there; kInvalid the path is too long for a socket (107 bytes), or holds something else
-  /// than a socket; kPermission, kIo.
+  /// Creates missing parent directories (0755) and the socket with exactly `mode` (the umask of the
+  /// process is set aside for a moment): whoever may write to the file may connect. A file that a
+  /// dead process left behind is replaced. Error: kBusy somebody listens there; kInvalid the path
+  /// is too long for a socket (107 bytes), or holds something else than a socket; kPermission, kIo.
   ListenSocket(std::filesystem::path path, unsigned mode);
   /// Takes over a listening socket that was inherited; its file is its maker's.
   explicit ListenSocket(Fd listening) noexcept : fd_(std::move(listening)) {}

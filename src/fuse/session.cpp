@@ -12,6 +12,7 @@
 #include <fuse_lowlevel.h>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/uio.h>
@@ -112,6 +113,11 @@ class Session::State {
   void wait() {
     auto ended = ended_.lock();
     ended.wait(ended_changed_, [&] { return *ended; });
+  }
+
+  [[nodiscard]] bool connected() const {
+    pollfd state{.fd = fd_, .events = 0, .revents = 0};
+    return ::poll(&state, 1, 0) <= 0 || (state.revents & (POLLERR | POLLHUP)) == 0;
   }
 
   void stop() {
@@ -285,6 +291,10 @@ void Session::start() {
 
 void Session::wait() {
   state_->wait();
+}
+
+bool Session::connected() const {
+  return state_->connected();
 }
 
 void Session::stop() {

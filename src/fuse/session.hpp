@@ -44,6 +44,8 @@ class Session {
   void start();
   /// Blocks until the connection is gone (unmounted, aborted) or end() was called.
   void wait();
+  /// False once the mount is gone: unmounted by its last user, or aborted.
+  [[nodiscard]] bool connected() const;
   /// Joins the workers; from then on nothing is answered. Once, from the owner's thread, before
   /// what the parked requests wait for is taken down.
   void stop();

@@ -90,10 +90,10 @@ std::optional<std::int32_t> BackingFiles::open_next(int socket) {
     stuck_.emplace(std::move(*child));
     return std::nullopt;
   }
-  const std::int64_t value = child->value();
-  if (value == kNotOneDescriptor) return std::nullopt;
-  if (value <= 0) refused(value);
-  const auto id = static_cast<std::int32_t>(value);
+  const std::optional<std::int64_t> value = child->value();
+  if (!value || *value == kNotOneDescriptor) return std::nullopt;
+  if (*value <= 0) refused(*value);
+  const auto id = static_cast<std::int32_t>(*value);
   ids_.insert(id);
   return id;
 }
@@ -104,7 +104,7 @@ void BackingFiles::refuse_while_stuck() {
   if (!stuck_->wait(std::chrono::milliseconds(0))) {
     throw Error(Errc::kBusy, "the keeper waits for a backing file that it was given");
   }
-  const std::int64_t value = stuck_->value();
+  const std::int64_t value = stuck_->value().value_or(0);
   stuck_.reset();
   if (value <= 0) return;
   ids_.insert(static_cast<std::int32_t>(value));

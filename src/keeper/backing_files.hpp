@@ -28,7 +28,7 @@ class BackingFiles {
 
   /// Registers the file whose descriptor comes with the next message of the daemon's socket, and
   /// takes that message. Returns the id, > 0; nothing where the conversation cannot go on: another
-  /// number of descriptors, or kPatience is over.
+  /// number of descriptors, a child that was killed, or kPatience is over.
   ///
   /// The descriptor never becomes the keeper's: the close of one on a FUSE mount of the daemon's
   /// (this one, for instance) sends FUSE_FLUSH and waits for the answer, whatever is signalled. A

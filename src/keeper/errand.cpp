@@ -32,7 +32,7 @@ namespace {
 
 }  // namespace
 
-Errand::Errand(const std::function<Result()>& work) : value_(-EIO) {
+Errand::Errand(const std::function<Result()>& work) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) throw_errno(errno, "create a pipe");
   answer_ = Fd(ends[0]);
@@ -67,7 +67,8 @@ bool Errand::wait(std::chrono::milliseconds patience) {
   if (::poll(&ended, 1, static_cast<int>(patience.count())) <= 0) return false;
   ::waitpid(pid_, nullptr, 0);
   pid_ = -1;
-  if (::read(answer_.value(), &value_, sizeof value_) != sizeof value_) value_ = -EIO;
+  std::int64_t value = 0;
+  if (::read(answer_.value(), &value, sizeof value) == sizeof value) value_ = value;
   return true;
 }
 

@@ -34,14 +34,14 @@ class Errand {
 
   /// Waits for the end of the child, which is later than that of its work; whether it has ended.
   [[nodiscard]] bool wait(std::chrono::milliseconds patience);
-  /// Once it has ended: what its work gave, -EIO if it was killed.
-  [[nodiscard]] std::int64_t value() const noexcept { return value_; }
+  /// Once it has ended: what its work gave; nothing if it was killed before.
+  [[nodiscard]] std::optional<std::int64_t> value() const noexcept { return value_; }
 
  private:
   pid_t pid_ = -1;
   Fd process_;  ///< pidfd
   Fd answer_;   ///< the read end of a pipe
-  std::int64_t value_;
+  std::optional<std::int64_t> value_;
 };
 
 }  // namespace weightfs::keeper

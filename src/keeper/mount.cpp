@@ -51,7 +51,8 @@ int probe(const Fd& directory) {
     const int result = ::statx(directory.value(), "", flags, STATX_BASIC_STATS, &attributes);
     return {.value = result == 0 ? 0 : errno};
   });
-  return question.wait(kProbePatience) ? static_cast<int>(question.value()) : ETIMEDOUT;
+  if (!question.wait(kProbePatience)) return ETIMEDOUT;
+  return static_cast<int>(question.value().value_or(EIO));
 }
 
 bool is_dead(int probed) {

@@ -46,6 +46,17 @@ TEST_CASE("a listening socket has its mode, missing parents are made, and its fi
   CHECK(error_of([&] { (void)connect_unix(path); }) == Errc::kUnavailable);
 }
 
+TEST_CASE("the mode of a socket does not depend on the umask, which stays what it was") {
+  const tests::TemporaryDirectory directory;
+  const auto path = directory.path() / "s";
+  const mode_t before = ::umask(0077);
+  const ListenSocket socket(path, 0660);
+  CHECK(::umask(before) == 0077);
+  struct stat found{};
+  REQUIRE(::lstat(path.c_str(), &found) == 0);
+  CHECK((found.st_mode & 0777) == 0660);
+}
+
 TEST_CASE("a living listener is left alone, a dead one's file is replaced") {
   const tests::TemporaryDirectory directory;
   const auto path = directory.path() / "s";

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "cli/ownership.hpp"
+
+#include "../control/temporary_directory.hpp"
+#include "base/error.hpp"
+#include "base/file.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace weightfs;
+using namespace weightfs::cli;
+using weightfs::tests::TemporaryDirectory;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const ProcessUser kUser{.name = "somebody", .uid = 54321, .gid = 54322};
+
+struct stat status_of(const fs::path& path) {
+  struct stat status = {};
+  REQUIRE(::lstat(path.c_str(), &status) == 0);
+  return status;
+}
+
+bool is_given(const fs::path& path) {
+  const struct stat status = status_of(path);
+  return status.st_uid == kUser.uid && status.st_gid == kUser.gid;
+}
+
+void require_root() {
+  if (::geteuid() != 0) SKIP("giving files away needs root");
+}
+
+}  // namespace
+
+TEST_CASE("a store is given to its user with all that is in it") {
+  require_root();
+  const TemporaryDirectory place;
+  const fs::path store = place.path() / "new" / "store";
+  give_directory(store, kUser, store_entries());
+  CHECK(is_given(store));
+  CHECK_FALSE(is_given(store.parent_path()));
+
+  const fs::path old = place.path() / "old";
+  fs::create_directories(old / "blobs/sha256/ab");
+  fs::create_directories(old / "lost+found");
+  write_file_durably(old / "blobs/sha256/ab/file", "data");
+  give_directory(old, kUser, store_entries());
+  for (const char* name : {"", "blobs", "blobs/sha256/ab", "blobs/sha256/ab/file"}) {
+    CAPTURE(name);
+    CHECK(is_given(old / name));
+  }
+  CHECK_FALSE(is_given(old / "lost+found"));
+}
+
+TEST_CASE("what is not ours is refused, and nothing is changed") {
+  require_root();
+  const TemporaryDirectory place;
+  fs::create_directories(place.path() / "store/blobs");
+  write_file_durably(place.path() / "store/thesis.tex", "years");
+  CHECK_THROWS_AS(give_directory(place.path() / "store", kUser, store_entries()), Error);
+  CHECK_FALSE(is_given(place.path() / "store"));
+  CHECK_FALSE(is_given(place.path() / "store/blobs"));
+}
+
+TEST_CASE("root gives away nothing that a user has put into a directory of its own") {
+  require_root();
+  const TemporaryDirectory place;
+  const fs::path store = place.path() / "store";
+  fs::create_directories(store / "blobs");
+  write_file_durably(place.path() / "secret", "of root");
+
+  SECTION("by a second name of it") {
+    fs::create_hard_link(place.path() / "secret", store / "blobs/link");
+    give_directory(store, kUser, store_entries());
+    CHECK(is_given(store / "blobs"));
+  }
+  SECTION("by a symbolic link to it") {
+    fs::create_symlink(place.path() / "secret", store / "blobs/link");
+    fs::create_symlink(place.path(), store / "partial");
+    give_directory(store, kUser, store_entries());
+    CHECK(is_given(store / "blobs"));
+    CHECK_FALSE(is_given(place.path()));
+  }
+  SECTION("in one that was given before, which is not walked through again") {
+    REQUIRE(::lchown(store.c_str(), kUser.uid, kUser.gid) == 0);
+    write_file_durably(store / "blobs/file", "of root");
+    give_directory(store, kUser, store_entries());
+    CHECK_FALSE(is_given(store / "blobs/file"));
+  }
+  CHECK_FALSE(is_given(place.path() / "secret"));
+}
+
+TEST_CASE("a store that is reached through a link is given, not the link") {
+  require_root();
+  const TemporaryDirectory place;
+  fs::create_directories(place.path() / "disk");
+  fs::create_symlink(place.path() / "disk", place.path() / "store");
+  give_directory(place.path() / "store", kUser, store_entries());
+  CHECK(is_given(place.path() / "disk"));
+  CHECK_FALSE(is_given(place.path() / "store"));
+}
