@@ -17,7 +17,8 @@ bool usable(const Backing& backing) {
 
 }  // namespace
 
-Backing OpenFiles::ensure(NodeId node, std::uint32_t more_opens, const Make& make) {
+Backing OpenFiles::ensure(NodeId node, const PlacePtr& place, std::uint32_t more_opens,
+                          const Make& make) {
   const auto known = files_.with([&](Files& files) -> std::optional<Backing> {
     const auto found = files.find(node.value());
     if (found == files.end()) return std::nullopt;
@@ -28,17 +29,25 @@ Backing OpenFiles::ensure(NodeId node, std::uint32_t more_opens, const Make& mak
   files_.with([&](Files& files) {
     OpenFile& file = files[node.value()];
     file.opens += more_opens;
+    if (!file.place) file.place = place;
     file.backing = backing;
   });
   return backing;
 }
 
-Backing OpenFiles::acquire(NodeId node, const Make& make) {
-  return ensure(node, 1, make);
+Backing OpenFiles::acquire(NodeId node, const PlacePtr& place, const Make& make) {
+  return ensure(node, place, 1, make);
 }
 
-Backing OpenFiles::find(NodeId node, const Make& make) {
-  return ensure(node, 0, make);
+Backing OpenFiles::find(NodeId node, const PlacePtr& place, const Make& make) {
+  return ensure(node, place, 0, make);
+}
+
+PlacePtr OpenFiles::place(NodeId node) const {
+  return files_.with([&](const Files& files) -> PlacePtr {
+    const auto found = files.find(node.value());
+    return found == files.end() ? nullptr : found->second.place;
+  });
 }
 
 void OpenFiles::adopt(NodeId node, std::uint32_t opens) {
