@@ -88,9 +88,7 @@ Ticket Filesystem::open(NodeId node, const std::string& consumer, OpenDone done)
   const Backing backing =
       open_files_.acquire(node, shared, [&] { return this->backing(node, wanted); });
   try {
-    // Whoever retires a node does so before another fill can begin. So a backing that is not what
-    // the node's pages are of was made after the node was retired.
-    check_current(node, wanted);
+    check_current(node, wanted);  // it may have been joined after the node was retired
   } catch (...) {
     release(node);
     throw;
@@ -240,9 +238,15 @@ void Filesystem::check_current(NodeId node, const fetch::Target& target) const {
 }
 
 Backing Filesystem::backing(NodeId node, const fetch::Target& target) {
-  if (auto local = local_backing(target)) return *std::move(local);
-  if (node.complete()) throw Error(Errc::kChanged, "the blob of a complete node is gone");
-  return fetcher_.fill(target);
+  auto made = local_backing(target);
+  if (!made && node.complete()) {
+    throw Error(Errc::kChanged, "the blob of a complete node is gone");
+  }
+  if (!made) made = fetcher_.fill(target);
+  // Whoever retires a node does so before another fill of it can begin. So if these bytes need not
+  // fit the node's pages, that can be seen by now.
+  check_current(node, target);
+  return *std::move(made);
 }
 
 std::optional<Backing> Filesystem::local_backing(const fetch::Target& target) {

@@ -28,9 +28,10 @@ using Backing = std::variant<store::Blob, fetch::FillPtr, UncheckedBlobPtr>;
 /// Thread-safe. What `make` functions do (disk, locks of lower layers) happens outside its lock.
 class OpenFiles {
  public:
+  /// Throws where the node must not get a new backing; then nothing changes for who has it open.
   using Make = std::function<Backing()>;
 
-  /// Counts one more open; the first one makes the backing.
+  /// Counts one more open; the first one, and one after a fill that failed, makes the backing.
   Backing acquire(NodeId node, const PlacePtr& place, const Make& make);
   /// For a read. Makes the backing, without counting, where an earlier daemon answered the open, or
   /// where it is a fill that ended in an error that may pass.
@@ -51,7 +52,8 @@ class OpenFiles {
   };
   using Files = std::unordered_map<std::uint64_t, OpenFile>;
 
-  Backing ensure(NodeId node, const PlacePtr& place, std::uint32_t more_opens, const Make& make);
+  enum class Use { kOpen, kRead };
+  Backing ensure(NodeId node, const PlacePtr& place, Use use, const Make& make);
 
   Synchronized<Files> files_;
 };
