@@ -94,13 +94,9 @@ Node::Node(const Settings& settings, Sockets sockets, keeper::Session session, c
       http_(http_options(settings)),
       sources_(http_),
       records_(memory_),
-      dentries_(notifier_),
       incarnations_(records_),
-      reactions_(catalog_, dentries_, incarnations_, last_errors_, log.named("fill")),
-      checks_({.store = *store_,
-               .dentries = dentries_,
-               .incarnations = incarnations_,
-               .last_errors = last_errors_},
+      reactions_(catalog_, incarnations_, last_errors_, log.named("fill")),
+      checks_({.store = *store_, .incarnations = incarnations_, .last_errors = last_errors_},
               check_policy(settings.verify_open), log.named("check")),
       fetcher_(std::make_unique<fetch::Fetcher>(*store_, clock_, reactions_,
                                                 fetcher_options(settings), log)),
@@ -109,7 +105,7 @@ Node::Node(const Settings& settings, Sockets sockets, keeper::Session session, c
                    .store = *store_,
                    .fetcher = *fetcher_,
                    .sources = sources_,
-                   .dentries = dentries_,
+                   .invalidator = notifier_,
                    .incarnations = incarnations_,
                    .last_errors = last_errors_,
                    .checks = checks_,
@@ -210,16 +206,6 @@ Node::End Node::run(int stop_descriptor) {
   log_.error(
       "ending: the keeper does not answer any more, or the kernel's requests cannot be read");
   return End::kLost;
-}
-
-void Node::name_changed(const std::string& name) {
-  const std::size_t slash = name.rfind('/');
-  const auto parent = filesystem_.node_of(slash == std::string::npos ? "" : name.substr(0, slash));
-  if (parent) notifier_.entry(*parent, slash == std::string::npos ? name : name.substr(slash + 1));
-}
-
-void Node::blob_gone(const Digest& digest) {
-  dentries_.invalidate(digest);
 }
 
 control::MountInfo Node::mount_info() {

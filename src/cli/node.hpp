@@ -57,9 +57,11 @@ class Node final : public control::MountView {
 
   // control::MountView
   [[nodiscard]] vfs::Counters counters() override { return filesystem_.counters(); }
-  void name_changed(const std::string& name) override;
-  void blob_gone(const Digest& digest) override;
+  void blob_gone(const Digest& digest) override { filesystem_.blob_gone(digest); }
   void blob_damaged(const Digest& digest) override { filesystem_.blob_damaged(digest); }
+  void bytes_discarded(const Digest& content_key) override {
+    filesystem_.bytes_discarded(content_key);
+  }
   [[nodiscard]] control::MountInfo mount_info() override;
   [[nodiscard]] std::optional<control::MountTarget> locate(const std::string& path) override;
   [[nodiscard]] std::optional<std::string> last_error(const Digest& content_key) override {
@@ -86,7 +88,6 @@ class Node final : public control::MountView {
   source::SourcePool sources_;
   fuse::SessionRecords records_;
   fuse::Notifier notifier_;
-  vfs::Dentries dentries_;
   vfs::Incarnations incarnations_;
   vfs::LastErrors last_errors_;
   vfs::FillReactions reactions_;

@@ -39,13 +39,15 @@ class MountView {
   /// The sentence that ended the last fill of this content (fetch::Target::key or unlearned_key).
   [[nodiscard]] virtual std::optional<std::string> last_error(const Digest& content_key) = 0;
 
-  /// The name was added, removed or shows another revision now.
-  virtual void name_changed(const std::string& name) = 0;
   /// The blob is no longer in the store.
   virtual void blob_gone(const Digest& digest) = 0;
   /// The blob was not what its name says, and is no longer in the store: whoever opens one of its
   /// files from now on must not meet what was read of it.
   virtual void blob_damaged(const Digest& digest) = 0;
+  /// What was fetched of this content (fetch::Target::key) is about to be thrown away without a
+  /// verdict: who opens its file from now on must not meet what was read of it. Before it is thrown
+  /// away.
+  virtual void bytes_discarded(const Digest& content_key) = 0;
   /// Error(kBusy) while something is open, unless `how` is kLazy.
   virtual void unmount(Unmount how) = 0;
 };

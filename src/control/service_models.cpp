@@ -135,7 +135,6 @@ api::Model Service::add(const api::AddRequest& request, const Job& job) {
   const snapshot::SnapshotPtr snapshot = resolve(source, job);
   check_complete(snapshot, source, job);
   parts_.catalog.add(request.name, source_text, snapshot);
-  parts_.mount.name_changed(request.name);
   return summary_of(request.name);
 }
 
@@ -152,7 +151,6 @@ api::UpdateResult Service::update(const std::string& name, Staging staging, cons
   parts_.catalog.stage(name, found);
   if (staging == Staging::kWarm && keeps()) fetch_all(found, source, job);
   parts_.catalog.flip(name, found);
-  parts_.mount.name_changed(name);
   return {.name = name, .changed = true, .from = from, .to = revision_of(*found)};
 }
 

@@ -71,7 +71,10 @@ void Service::discard_partials(const Snapshots& snapshots) {
       const snapshot::File& file = target.file();
       if (file.sha256 && parts_.store.contains(*file.sha256)) continue;
       const Digest key = target.key();
-      if (!running.contains(key)) parts_.store.discard_partial(key);
+      if (running.contains(key)) continue;
+      // Without a digest they were all of one version, by their validator.
+      if (file.sha256 && parts_.store.partial_bytes(key) > 0) parts_.mount.bytes_discarded(key);
+      parts_.store.discard_partial(key);
     }
   }
 }
@@ -87,7 +90,6 @@ api::Freed Service::remove(const std::string& name, DryRun dry_run) {
   }
   if (dry_run == DryRun::kNo) {
     parts_.catalog.remove(name);
-    parts_.mount.name_changed(name);
     Snapshots unused;
     for (const auto& snapshot : removed) {
       if (parts_.catalog.snapshot(snapshot->key())) continue;  // another name has it

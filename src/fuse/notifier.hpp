@@ -2,54 +2,30 @@
 // Copyright the weightfs authors
 #pragma once
 
+#include "base/fd.hpp"
 #include "base/synchronized.hpp"
 #include "vfs/invalidator.hpp"
 
-#include <condition_variable>
-#include <cstdint>
-#include <deque>
-#include <string>
-#include <thread>
-
-struct fuse_session;
+#include <memory>
 
 namespace weightfs::fuse {
 
-/// Sends invalidations to the kernel from a thread of its own ("fuse-notify"). Bounded queue: what
-/// does not fit is dropped, which costs a later check and never correctness.
+/// Writes notifications to the kernel, on the caller's thread. What it sends takes no lock that
+/// waits for a request of ours: FUSE_NOTIFY_INVAL_INODE with a negative offset finds the inode and
+/// marks its attributes as old, and touches neither its pages nor a directory
+/// (fs/fuse/inode.c, fuse_reverse_inval_inode). The inode cannot be on its way out with a READ of
+/// ours outstanding, for the file that the READ is for holds it.
 ///
-/// Thread-safe. The session must outlive the time between attach() and detach().
+/// Thread-safe. Owns a descriptor of the connection.
 class Notifier final : public vfs::Invalidator {
  public:
-  static constexpr std::size_t kQueueLimit = 256 << 10;
+  /// Until then there is nobody to tell.
+  void attach(Fd device);
 
-  Notifier();
-  ~Notifier() override;
-
-  void attach(fuse_session* session);
-  /// Returns when no notification is being sent.
-  void detach();
-
-  void entry(vfs::NodeId parent, const std::string& name) override;
-  void node(vfs::NodeId node) override;
+  void attributes(vfs::NodeId node) override;
 
  private:
-  struct Item {
-    std::uint64_t node = 0;
-    std::string name;  ///< empty: the node itself
-  };
-  struct State {
-    std::deque<Item> queue;
-    fuse_session* session = nullptr;
-    bool sending = false;
-  };
-
-  void push(Item item);
-  void run(std::stop_token stop);
-
-  Synchronized<State> state_;
-  std::condition_variable_any changed_;
-  std::jthread thread_;
+  Synchronized<std::shared_ptr<const Fd>> device_;
 };
 
 }  // namespace weightfs::fuse

@@ -35,44 +35,53 @@ PassthroughStatus OpenModes::status() const {
   return state_.with([](const State& state) { return state.status; });
 }
 
-std::optional<std::int32_t> OpenModes::open(vfs::NodeId node,
-                                            const std::optional<store::Blob>& blob) {
-  return state_.with([&](State& state) -> std::optional<std::int32_t> {
-    if (const auto open = memory_.backing(node.value())) {
-      memory_.count_open(node.value());
-      if (open->backing_id == SessionMemory::kCached) return std::nullopt;
-      return open->backing_id;
-    }
-    std::int32_t id = SessionMemory::kCached;
-    if (state.status.active && blob && node.complete()) {
+OpenMode OpenModes::open(vfs::NodeId node, const std::optional<store::Blob>& blob,
+                         std::uint64_t request) {
+  return state_.with([&](State& state) -> OpenMode {
+    const auto open = memory_.backing(node.value());
+    std::int32_t id = open ? open->backing_id : SessionMemory::kCached;
+    if (!open && state.status.active && blob && node.complete()) {
       try {
         id = registry_.open_backing(*blob->fd);
       } catch (const Error& error) {
         log_.warning("{} is served by the daemon: {}", blob->digest.short_hex(), error.what());
       }
     }
+    OpenMode mode;
     try {
-      memory_.add_backing(node.value(), id);
+      mode.handle = memory_.add_open(node.value(), id, request);
     } catch (const Error&) {
-      if (id != SessionMemory::kCached) registry_.close_backing(id);
+      if (!open) close(id);
       throw;
     }
-    if (id == SessionMemory::kCached) return std::nullopt;
-    return id;
+    if (id != SessionMemory::kCached) mode.backing_id = id;
+    return mode;
   });
 }
 
-void OpenModes::release(vfs::NodeId node) {
-  state_.with([&](State&) {
+bool OpenModes::release(vfs::NodeId node, std::uint64_t handle) {
+  return state_.with([&](State&) {
     const auto open = memory_.backing(node.value());
-    if (!open || memory_.count_release(node.value()) > 0) return;
-    if (open->backing_id == SessionMemory::kCached) return;
-    try {
-      registry_.close_backing(open->backing_id);
-    } catch (const Error& error) {
-      log_.warning("cannot close backing id {}: {}", open->backing_id, error.what());
-    }
+    const auto left = memory_.remove_open(node.value(), handle);
+    // Killed before it is closed, the id is one that no open has: the successor closes those.
+    if (left == 0) close(open->backing_id);
+    return left.has_value();
   });
+}
+
+std::optional<vfs::NodeId> OpenModes::take_back(std::uint64_t request) {
+  const auto open = memory_.find_open(request);
+  if (!open || !release(vfs::NodeId(open->node_id), open->handle)) return std::nullopt;
+  return vfs::NodeId(open->node_id);
+}
+
+void OpenModes::close(std::int32_t backing_id) {
+  if (backing_id == SessionMemory::kCached) return;
+  try {
+    registry_.close_backing(backing_id);
+  } catch (const Error& error) {
+    log_.warning("cannot close backing id {}: {}", backing_id, error.what());
+  }
 }
 
 }  // namespace weightfs::fuse

@@ -29,12 +29,22 @@ struct PassthroughStatus {
   std::string reason;  ///< why not, in a sentence; empty when active
 };
 
+/// What an OPEN is answered with.
+struct OpenMode {
+  std::uint64_t handle = 0;                ///< the kernel gives it back with RELEASE
+  std::optional<std::int32_t> backing_id;  ///< nullopt: the daemon serves the reads
+};
+
 /// In which mode each open node is, and how often it is open. The kernel's rules (Documentation/
 /// filesystems/fuse/fuse-io.rst, fs/fuse/iomode.c): while a node is open its mode must not change,
 /// and all passthrough opens of it must use one backing id; else the opener gets EIO. So an id is
 /// registered with the first open, counted before each reply and closed after the last release, and
 /// a node whose registration failed stays daemon-served until it is closed. The table is in the
 /// SessionMemory: a successor goes on with it.
+///
+/// A successor gets again what its predecessor had taken and not answered, whatever that one had
+/// done about it. So each open has a handle of its own: a RELEASE that comes twice counts once, and
+/// an OPEN that comes twice is taken back by its request number before it is counted anew.
 ///
 /// Thread-safe. The registry and the memory must outlive it. The lock is held while the keeper
 /// registers (0.1 ms): a second opener of the node needs exactly that answer.
@@ -49,18 +59,23 @@ class OpenModes {
   void disable(const std::string& reason);
   [[nodiscard]] PassthroughStatus status() const;
 
-  /// Counts an open; call before replying. `blob` where the node may be passed through. Returns the
-  /// backing id to reply with, or nullopt for a daemon-served open. Error(kNoSpace): too many files
-  /// are open.
-  std::optional<std::int32_t> open(vfs::NodeId node, const std::optional<store::Blob>& blob);
-  /// Counts a release (or an open whose reply the kernel did not take).
-  void release(vfs::NodeId node);
+  /// Counts an open; call before replying. `blob` where the node may be passed through; `request`
+  /// is the number of the OPEN. Error(kNoSpace): too many files are open.
+  OpenMode open(vfs::NodeId node, const std::optional<store::Blob>& blob, std::uint64_t request);
+  /// Counts a release (or an open whose reply the kernel did not take). False if that was done
+  /// before.
+  bool release(vfs::NodeId node, std::uint64_t handle);
+  /// Takes back what an earlier daemon counted for this OPEN request, which the kernel now sends
+  /// again: it never saw the reply. Returns the node if there was anything.
+  std::optional<vfs::NodeId> take_back(std::uint64_t request);
 
  private:
   struct State {
     PassthroughStatus status;
     bool disabled = false;
   };
+
+  void close(std::int32_t backing_id);
 
   BackingRegistry& registry_;
   keeper::SessionMemory& memory_;

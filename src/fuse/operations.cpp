@@ -5,6 +5,7 @@
 #include "fuse/operations.hpp"
 
 #include "fuse/errno.hpp"
+#include "fuse/request_number.hpp"
 #include "vfs/consumer.hpp"
 
 #include <fuse_lowlevel.h>
@@ -72,7 +73,8 @@ fuse_entry_param to_param(const vfs::Entry& entry) {
   fuse_entry_param param = {};
   param.ino = entry.node.value();
   param.attr = to_stat(entry.attributes);
-  param.attr_timeout = param.entry_timeout = seconds(entry.lifetime);
+  param.attr_timeout = seconds(entry.attributes_lifetime);
+  param.entry_timeout = seconds(entry.name_lifetime);
   return param;
 }
 
@@ -134,7 +136,7 @@ void getattr(fuse_req_t request, fuse_ino_t node, fuse_file_info*) noexcept {
   guarded(request, Call::kPath, [&](OperationContext& context) {
     const vfs::Entry entry = context.filesystem.attributes(vfs::NodeId(node));
     const struct stat attributes = to_stat(entry.attributes);
-    fuse_reply_attr(request, &attributes, seconds(entry.lifetime));
+    fuse_reply_attr(request, &attributes, seconds(entry.attributes_lifetime));
   });
 }
 
@@ -149,41 +151,54 @@ ParkedRequests::Id park(fuse_req_t request, OperationContext& context) {
   return id;
 }
 
-void reply_open(fuse_req_t request, OperationContext& context, vfs::NodeId node,
-                fuse_file_info info, const vfs::OpenResult& result) noexcept {
+// An OPEN that is on its way to its answer.
+struct Opening {
+  fuse_req_t request;
+  vfs::NodeId node;
+  std::uint64_t number;  ///< RequestNumber
+  fuse_file_info info;
+};
+
+void reply_open(OperationContext& context, Opening opening,
+                const vfs::OpenResult& result) noexcept {
   if (result.error) {
-    fuse_reply_err(request, to_errno(result.error->code(), Call::kPath));
+    fuse_reply_err(opening.request, to_errno(result.error->code(), Call::kPath));
     return;
   }
+  fuse_file_info& info = opening.info;
   try {
-    const auto backing_id = context.modes.open(node, result.blob);
-    if (backing_id) {
-      info.backing_id = *backing_id;
-      info.keep_cache = 0;  // together with passthrough the kernel answers EIO
-    } else {
-      info.keep_cache = 1;
-    }
+    const OpenMode mode = context.modes.open(opening.node, result.blob, opening.number);
+    info.fh = mode.handle;
+    info.backing_id = mode.backing_id.value_or(0);
+    info.keep_cache = mode.backing_id ? 0 : 1;  // with passthrough the kernel would answer EIO
     info.noflush = 1;
   } catch (const Error& error) {
-    context.filesystem.release(node);
-    fuse_reply_err(request, error.code() == Errc::kNoSpace ? EMFILE : EIO);
+    context.filesystem.release(opening.node);
+    fuse_reply_err(opening.request, error.code() == Errc::kNoSpace ? EMFILE : EIO);
     return;
   }
-  if (fuse_reply_open(request, &info) == -ENOENT) {
-    // The opener was interrupted: no RELEASE will follow.
-    context.modes.release(node);
-    context.filesystem.release(node);
+  if (fuse_reply_open(opening.request, &info) == -ENOENT) {
+    // The opener was interrupted, or we are muted: no RELEASE of this handle will follow.
+    context.modes.release(opening.node, info.fh);
+    context.filesystem.release(opening.node);
   }
 }
 
 void open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) noexcept {
   guarded(request, Call::kPath, [&](OperationContext& context) {
     const vfs::NodeId node(ino);
+    const std::uint64_t number = RequestNumber::original();
+    if (RequestNumber::resent()) {
+      if (const auto counted = context.modes.take_back(number)) {
+        context.filesystem.release(*counted);
+      }
+    }
     const std::string consumer = vfs::consumer_of(fuse_req_ctx(request)->pid);
     const ParkedRequests::Id id = park(request, context);
-    const auto done = [request, &context, node, id, reply = *info](const vfs::OpenResult& result) {
+    const Opening opening{request, node, number, *info};
+    const auto done = [&context, id, opening](const vfs::OpenResult& result) {
       context.parked.leave(id);
-      reply_open(request, context, node, reply, result);
+      reply_open(context, opening, result);
     };
     try {
       context.parked.set_ticket(id, context.filesystem.open(node, consumer, done));
@@ -194,10 +209,10 @@ void open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) noexcept {
   });
 }
 
-void release(fuse_req_t request, fuse_ino_t node, fuse_file_info*) noexcept {
+void release(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) noexcept {
   guarded(request, Call::kPath, [&](OperationContext& context) {
-    context.modes.release(vfs::NodeId(node));
-    context.filesystem.release(vfs::NodeId(node));
+    const vfs::NodeId node(ino);
+    if (context.modes.release(node, info->fh)) context.filesystem.release(node);
     fuse_reply_err(request, 0);
   });
 }

@@ -8,6 +8,7 @@
 #include "base/synchronized.hpp"
 #include "base/thread.hpp"
 #include "fuse/operations.hpp"
+#include "fuse/request_number.hpp"
 
 #include <fuse_lowlevel.h>
 
@@ -22,6 +23,7 @@
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
+#include <latch>
 #include <mutex>
 #include <span>
 #include <utility>
@@ -63,9 +65,10 @@ struct SessionDeleter {
 
 ssize_t write_reply(int fd, iovec* parts, int count, void* userdata) {
   if (!static_cast<OperationContext*>(userdata)->muted) return ::writev(fd, parts, count);
-  ssize_t size = 0;
-  for (int i = 0; i < count; ++i) size += static_cast<ssize_t>(parts[i].iov_len);
-  return size;
+  // As of a request that the kernel gave up: libfuse says nothing, and what was counted for the
+  // reply is taken back.
+  errno = ENOENT;
+  return -1;
 }
 
 ssize_t read_request(int fd, void* buffer, std::size_t size, void*) {
@@ -95,15 +98,13 @@ class Session::State {
     make_session(std::move(device));
   }
 
-  ~State() {
-    stop();
-    notifier_.detach();
-  }
+  ~State() { stop(); }
 
   void start() {
     adopt_open_nodes();
     if (memory_.init_state() == SessionMemory::InitState::kDone) resume();
-    if (memory_.init_state() == SessionMemory::InitState::kPending) ask_resend();
+    // An INIT that was read but not saved is lost, and nothing in the memory tells: so always.
+    ask_resend();
     for (unsigned i = 0; i < options_.threads; ++i) {
       workers_.push_back(
           start_thread("fuse-" + std::to_string(i), [this](std::stop_token) { serve(); }));
@@ -154,6 +155,7 @@ class Session::State {
     if (fuse_session_custom_io(session_.get(), &io, sizeof io, fd_) != 0) {
       throw Error(Errc::kInternal, "libfuse refused the descriptor");
     }
+    notices_ = device.duplicate();
     [[maybe_unused]] const int now_libfuses = device.release();  // closed by fuse_session_destroy
   }
 
@@ -166,7 +168,6 @@ class Session::State {
   void resume() {
     feed_saved_init();
     ready();
-    ask_resend();
     log_.info("resumed the session of an earlier daemon");
   }
 
@@ -182,7 +183,8 @@ class Session::State {
 
   void ask_resend() {
     const ReplyHeader notification{sizeof(ReplyHeader), kNotifyResend, 0};
-    if (::write(fd_, &notification, sizeof notification) < 0) {
+    const bool first = memory_.init_state() == SessionMemory::InitState::kNone;
+    if (::write(fd_, &notification, sizeof notification) < 0 && !first) {
       // Before Linux 6.9 the readers that the dead daemon had taken on wait until they are killed.
       log_.warning("the kernel cannot resend requests: {}", std::strerror(errno));
     }
@@ -195,11 +197,15 @@ class Session::State {
     } else if (!context_.has_passthrough) {
       modes_.disable("this kernel does not have FUSE passthrough (Linux 6.9 and later do)");
     }
-    notifier_.attach(session_.get());
+    notifier_.attach(std::move(notices_));
     if (options_.on_ready) options_.on_ready();
+    ready_.count_down();
   }
 
   void process(std::byte* data, std::size_t size) {
+    RequestHeader header;
+    std::memcpy(&header, data, sizeof header);
+    const RequestNumber number(header.unique);
     fuse_buf buffer = {};
     buffer.mem = data;
     buffer.size = size;
@@ -253,6 +259,9 @@ class Session::State {
         ready();
       });
     }
+    // What on_ready finds out (passthrough) decides which node a name leads to, and the kernel
+    // believes that for ever.
+    ready_.wait();
     process(request.data(), request.size());
   }
 
@@ -269,8 +278,10 @@ class Session::State {
   OperationContext context_;
   std::unique_ptr<fuse_session, SessionDeleter> session_;  // owns fd_
   int fd_ = -1;
+  Fd notices_;  // a second descriptor, for the Notifier
   const Fd wake_;
   std::atomic<bool> ready_called_ = false;
+  std::latch ready_{1};
   std::once_flag late_init_;
   Synchronized<bool> ended_;
   std::condition_variable_any ended_changed_;

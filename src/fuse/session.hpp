@@ -17,7 +17,8 @@ namespace weightfs::fuse {
 struct SessionOptions {
   unsigned threads = 4;
   bool passthrough = true;  ///< false: never ask the kernel for it
-  /// Called once the kernel knows us (after INIT, or after a resume), from a serving thread.
+  /// Called once the kernel knows us (after INIT, or after a resume), from a serving thread. No
+  /// request but INIT is served before it has returned. Must not throw.
   std::function<void()> on_ready;
 };
 
@@ -27,7 +28,8 @@ struct SessionOptions {
 /// it. Resume by a successor: libfuse insists on an INIT first, so it gets the saved one under a
 /// unique number that the kernel is not waiting for (the kernel refuses that reply with ENOENT,
 /// which libfuse ignores), then the kernel is asked to resend what the dead daemon had taken
-/// (FUSE_NOTIFY_RESEND, Linux 6.9). Everything here is idempotent, so answering twice is harmless.
+/// (FUSE_NOTIFY_RESEND, Linux 6.9). OPEN and RELEASE count, so OpenModes sees to it that a request
+/// that comes twice counts once; everything else is idempotent.
 ///
 /// `threads` workers ("fuse-N") wait on the descriptor; none of them ever waits for the network.
 /// Everything given must outlive it, and it must outlive the last reply: stop() it, take down the

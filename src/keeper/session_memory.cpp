@@ -18,7 +18,7 @@
 
 // What a kill -9 can leave behind, and why each is harmless:
 //   - a log record without its length published: the next append overwrites it;
-//   - a slot counted as touched, or with a state, but without a node id: it is still free;
+//   - a slot counted as touched, or filled in, but without a node id: it is still free;
 //   - a FUSE_INIT half written: the state says kNone, as before it was read.
 // The processor retires a thread's stores in program order before the kill takes effect, so only
 // the compiler has to be kept from reordering them; the atomics and the signal fence do that.
@@ -28,7 +28,7 @@ namespace weightfs::keeper {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x314d'454d'5346'5757ULL;  // "WWFSMEM1"
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::size_t kMaxInit = 1 << 10;
 constexpr std::size_t kMaxRecord = 64 << 10;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -46,12 +46,14 @@ struct Header {
 };
 
 struct Slot {
-  std::uint64_t node_id;
-  std::uint64_t state;  // backing id in the upper half, opens in the lower: one store changes both
+  std::uint64_t node_id;  // kFree, or what the other fields belong to: stored last
+  std::uint64_t request;
+  std::int32_t backing_id;
+  std::uint32_t generation;  // goes up with each use, so that an old handle does not fit
 };
 
 constexpr std::size_t kHeaderBytes = 4096;
-constexpr std::size_t kSlotBytes = SessionMemory::kMaxBackingSlots * sizeof(Slot);
+constexpr std::size_t kSlotBytes = SessionMemory::kMaxOpens * sizeof(Slot);
 constexpr std::size_t kTotalBytes = kHeaderBytes + kSlotBytes + SessionMemory::kLogBytes;
 static_assert(sizeof(Header) <= kHeaderBytes && std::is_trivially_copyable_v<Header>);
 static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free);
@@ -66,12 +68,8 @@ void publish(T& shared, std::type_identity_t<T> value) {
   std::atomic_ref<T>(shared).store(value);
 }
 
-std::uint64_t pack(std::int32_t backing_id, std::uint32_t opens) {
-  return std::uint64_t{static_cast<std::uint32_t>(backing_id)} << 32 | opens;
-}
-
-SessionMemory::Backing unpack(std::uint64_t node_id, std::uint64_t state) {
-  return {node_id, static_cast<std::int32_t>(state >> 32), static_cast<std::uint32_t>(state)};
+std::uint64_t to_handle(std::uint32_t slot, std::uint32_t generation) {
+  return std::uint64_t{generation} << 32 | slot;
 }
 
 [[noreturn]] void corrupt(const std::string& what) {
@@ -82,16 +80,17 @@ SessionMemory::Backing unpack(std::uint64_t node_id, std::uint64_t state) {
 
 class SessionMemory::State {
  public:
-  /// Which slot has a node id, and which of the touched slots are free. Rebuilt from the slots at
+  /// The nodes that have slots, and which of the touched slots are free. Rebuilt from the slots at
   /// start, so that no hash table has to survive a kill.
   struct Index {
-    std::unordered_map<std::uint64_t, std::uint32_t> slot_of;
+    std::unordered_map<std::uint64_t, Backing> nodes;
     std::vector<std::uint32_t> free;
   };
 
   explicit State(const Fd& memory) {
     struct stat status{};
     if (::fstat(memory.value(), &status) != 0) throw_errno(errno, "stat the session memory");
+    check_version(memory);
     if (status.st_size != static_cast<off_t>(kTotalBytes)) corrupt("wrong size");
     if ((::fcntl(memory.value(), F_GET_SEALS) & kSeals) != kSeals) corrupt("it is not sealed");
     void* base = ::mmap(nullptr, kTotalBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
@@ -111,7 +110,7 @@ class SessionMemory::State {
 
   [[nodiscard]] Header& header() const { return *reinterpret_cast<Header*>(base_); }
   [[nodiscard]] std::span<Slot> slots() const {
-    return {reinterpret_cast<Slot*>(base_ + kHeaderBytes), kMaxBackingSlots};
+    return {reinterpret_cast<Slot*>(base_ + kHeaderBytes), kMaxOpens};
   }
   [[nodiscard]] std::byte* log() const { return base_ + kHeaderBytes + kSlotBytes; }
 
@@ -131,47 +130,56 @@ class SessionMemory::State {
     }
   }
 
-  /// The slot's state word; nullptr where the node id has none.
-  std::uint64_t* find(const Index& slots_in_use, std::uint64_t node_id) const {
-    const auto found = slots_in_use.slot_of.find(node_id);
-    return found == slots_in_use.slot_of.end() ? nullptr : &slots()[found->second].state;
+  /// Counts one more open; false if the node has another backing id.
+  static bool count(Index& index, std::uint64_t node_id, std::int32_t backing_id) {
+    const auto [known, added] = index.nodes.try_emplace(node_id, Backing{node_id, backing_id, 0});
+    if (known->second.backing_id != backing_id) return false;
+    ++known->second.opens;
+    return true;
   }
 
-  std::uint64_t& must_find(const Index& slots_in_use, std::uint64_t node_id) const {
-    if (std::uint64_t* state = find(slots_in_use, node_id)) return *state;
-    throw Error(Errc::kInternal, "node " + std::to_string(node_id) + " is not known to be open");
+  /// Calls `visit(number, slot)` for each slot that was ever used.
+  template <class Visit>
+  void each_touched(Visit visit) const {
+    const std::uint32_t touched = load(header().slots_touched);
+    if (touched > kMaxOpens) corrupt("more open files than there is room for");
+    for (std::uint32_t at = 0; at < touched; ++at) visit(at, slots()[at]);
   }
 
   /// Also serialises every writer of the mapped memory.
   Synchronized<Index> index;
 
  private:
-  void check() {
-    if (header().magic != kMagic) corrupt("wrong magic");
-    if (header().version != kVersion) {
+  // Before the size, which is another in another version.
+  static void check_version(const Fd& memory) {
+    Header header{};
+    const auto bytes = std::as_writable_bytes(std::span(&header, 1));
+    if (read_at(memory, 0, bytes) < bytes.size()) corrupt("wrong size");
+    if (header.magic != kMagic) corrupt("wrong magic");
+    if (header.version != kVersion) {
       throw Error(Errc::kUnsupported, "the session memory has version " +
-                                          std::to_string(header().version) +
-                                          ", this program knows " + std::to_string(kVersion));
+                                          std::to_string(header.version) + ", this program knows " +
+                                          std::to_string(kVersion));
     }
+  }
+
+  void check() {
     if (load(header().init_state) > static_cast<std::uint32_t>(InitState::kDone) ||
         header().init_size > kMaxInit) {
       corrupt("the saved FUSE_INIT makes no sense");
     }
     each_record([](std::string_view) {});
     auto table = index.lock();
-    if (header().slots_touched > kMaxBackingSlots) corrupt("more backing slots than there are");
-    for (std::uint32_t at = 0; at < header().slots_touched; ++at) {
-      const std::uint64_t node_id = load(slots()[at].node_id);
+    each_touched([&](std::uint32_t at, const Slot& slot) {
+      const std::uint64_t node_id = load(slot.node_id);
       if (node_id == kFree) {
         table->free.push_back(at);
-        continue;
+        return;
       }
-      const Backing backing = unpack(node_id, load(slots()[at].state));
-      if (backing.opens == 0 || (backing.backing_id <= 0 && backing.backing_id != kCached)) {
-        corrupt("a backing slot makes no sense");
-      }
-      if (!table->slot_of.emplace(node_id, at).second) corrupt("a node id has two backing slots");
-    }
+      const std::int32_t backing_id = load(slot.backing_id);
+      if (backing_id <= 0 && backing_id != kCached) corrupt("an open file makes no sense");
+      if (!count(*table, node_id, backing_id)) corrupt("a node has two backing ids");
+    });
   }
 
   std::byte* base_ = nullptr;
@@ -255,15 +263,17 @@ std::vector<std::string> SessionMemory::records() const {
 
 std::optional<SessionMemory::Backing> SessionMemory::backing(std::uint64_t node_id) const {
   auto index = state_->index.lock();
-  const std::uint64_t* state = state_->find(*index, node_id);
-  if (!state) return std::nullopt;
-  return unpack(node_id, load(*state));
+  const auto found = index->nodes.find(node_id);
+  if (found == index->nodes.end()) return std::nullopt;
+  return found->second;
 }
 
-void SessionMemory::add_backing(std::uint64_t node_id, std::int32_t backing_id) {
+std::uint64_t SessionMemory::add_open(std::uint64_t node_id, std::int32_t backing_id,
+                                      std::uint64_t request) {
   auto index = state_->index.lock();
+  const auto known = index->nodes.find(node_id);
   if (node_id == kFree || (backing_id <= 0 && backing_id != kCached) ||
-      index->slot_of.contains(node_id)) {
+      (known != index->nodes.end() && known->second.backing_id != backing_id)) {
     throw Error(Errc::kInternal, "node " + std::to_string(node_id) + " cannot get backing id " +
                                      std::to_string(backing_id));
   }
@@ -272,47 +282,54 @@ void SessionMemory::add_backing(std::uint64_t node_id, std::int32_t backing_id) 
   if (!index->free.empty()) {
     at = index->free.back();
     index->free.pop_back();
-  } else if (at < kMaxBackingSlots) {
+  } else if (at < kMaxOpens) {
     publish(touched, at + 1);
   } else {
     throw Error(Errc::kNoSpace, "too many files are open at once");
   }
-  index->slot_of.emplace(node_id, at);
   Slot& slot = state_->slots()[at];
-  publish(slot.state, pack(backing_id, 1));
+  const std::uint32_t generation = load(slot.generation) + 1;
+  publish(slot.generation, generation);
+  publish(slot.request, request);
+  publish(slot.backing_id, backing_id);
   publish(slot.node_id, node_id);
+  State::count(*index, node_id, backing_id);
+  return to_handle(at, generation);
 }
 
-std::uint32_t SessionMemory::count_open(std::uint64_t node_id) {
+std::optional<std::uint32_t> SessionMemory::remove_open(std::uint64_t node_id,
+                                                        std::uint64_t handle) {
+  const auto at = static_cast<std::uint32_t>(handle);
   auto index = state_->index.lock();
-  std::uint64_t& state = state_->must_find(*index, node_id);
-  const Backing now = unpack(node_id, load(state));
-  publish(state, pack(now.backing_id, now.opens + 1));
-  return now.opens + 1;
-}
-
-std::uint32_t SessionMemory::count_release(std::uint64_t node_id) {
-  auto index = state_->index.lock();
-  std::uint64_t& state = state_->must_find(*index, node_id);
-  const Backing now = unpack(node_id, load(state));
-  if (now.opens > 1) {
-    publish(state, pack(now.backing_id, now.opens - 1));
-    return now.opens - 1;
+  if (at >= load(state_->header().slots_touched)) return std::nullopt;
+  Slot& slot = state_->slots()[at];
+  if (node_id == kFree || load(slot.node_id) != node_id ||
+      to_handle(at, load(slot.generation)) != handle) {
+    return std::nullopt;
   }
-  const std::uint32_t at = index->slot_of.at(node_id);
-  publish(state_->slots()[at].node_id, kFree);
-  index->slot_of.erase(node_id);
+  publish(slot.node_id, kFree);
   index->free.push_back(at);
-  return 0;
+  const auto node = index->nodes.find(node_id);
+  const std::uint32_t left = --node->second.opens;
+  if (left == 0) index->nodes.erase(node);
+  return left;
+}
+
+std::optional<SessionMemory::Open> SessionMemory::find_open(std::uint64_t request) const {
+  auto index = state_->index.lock();
+  std::optional<Open> found;
+  state_->each_touched([&](std::uint32_t at, const Slot& slot) {
+    if (load(slot.request) != request || load(slot.node_id) == kFree) return;
+    found = Open{load(slot.node_id), to_handle(at, load(slot.generation))};
+  });
+  return found;
 }
 
 std::vector<SessionMemory::Backing> SessionMemory::backings() const {
   std::vector<Backing> all;
   auto index = state_->index.lock();
-  all.reserve(index->slot_of.size());
-  for (const auto& [node_id, at] : index->slot_of) {
-    all.push_back(unpack(node_id, load(state_->slots()[at].state)));
-  }
+  all.reserve(index->nodes.size());
+  for (const auto& [node_id, backing] : index->nodes) all.push_back(backing);
   return all;
 }
 

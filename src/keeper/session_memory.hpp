@@ -18,16 +18,16 @@ namespace weightfs::keeper {
 /// What must survive the daemon for its successor to go on serving the same kernel session, in a
 /// memfd that the keeper holds and never looks into. The daemon maps it; every change is a store to
 /// memory, so a kill -9 at any instruction leaves it whole: records are written first and published
-/// by one atomic length, slots by one atomic store.
+/// by one atomic length, slots by the store of their node id.
 ///
 /// Layout (native endianness; it never leaves the machine): a header page with magic, version and
-/// the saved FUSE_INIT; a table of backing slots; an append-only log of records. The file is
-/// sparse: only what is used takes memory.
+/// the saved FUSE_INIT; a table with a slot per open file; an append-only log of records. The file
+/// is sparse: only what is used takes memory.
 ///
 /// Thread-safe. One process writes at a time (the keeper sees to that).
 class SessionMemory {
  public:
-  static constexpr std::size_t kMaxBackingSlots = 64 << 10;
+  static constexpr std::size_t kMaxOpens = 256 << 10;
   static constexpr std::uint64_t kLogBytes = 256ULL << 20;
 
   /// A new, empty memory; for the keeper. Sealed against resizing.
@@ -60,13 +60,20 @@ class SessionMemory {
   };
   static constexpr std::int32_t kCached = -1;
   [[nodiscard]] std::optional<Backing> backing(std::uint64_t node_id) const;
-  /// Adds a slot with one open. The node id must not have one. Error(kNoSpace) when the table is
+  /// Adds an open of a node; all opens of one node have one backing id. Before the reply to it.
+  /// `request` is the number of the OPEN request. Returns the handle that the kernel is to give
+  /// back with RELEASE: no two opens of a session have the same. Error(kNoSpace) when the table is
   /// full.
-  void add_backing(std::uint64_t node_id, std::int32_t backing_id);
-  /// Returns the opens after the change. Count an open before replying to it.
-  std::uint32_t count_open(std::uint64_t node_id);
-  /// At 0 the slot is removed; the caller then closes the backing id.
-  std::uint32_t count_release(std::uint64_t node_id);
+  std::uint64_t add_open(std::uint64_t node_id, std::int32_t backing_id, std::uint64_t request);
+  /// Returns how many opens the node has left; at 0 the caller closes the backing id. nullopt: the
+  /// handle was removed before, as when a RELEASE is resent.
+  std::optional<std::uint32_t> remove_open(std::uint64_t node_id, std::uint64_t handle);
+  struct Open {
+    std::uint64_t node_id = 0;
+    std::uint64_t handle = 0;
+  };
+  /// What an OPEN request added. Looks through the whole table.
+  [[nodiscard]] std::optional<Open> find_open(std::uint64_t request) const;
   [[nodiscard]] std::vector<Backing> backings() const;
 
  private:

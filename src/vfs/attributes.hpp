@@ -24,15 +24,16 @@ struct Attributes {
 /// How long the kernel may use an answer without asking again.
 enum class Lifetime {
   kNone,     ///< names can change at any time
-  kShort,    ///< a file that is filling: its node changes when it completes
-  kForever,  ///< an immutable tree; what ends it is notified
+  kShort,    ///< attributes of a file that is filling
+  kForever,  ///< what cannot change; for attributes: without our telling (Invalidator)
 };
 
 /// The answer to a lookup.
 struct Entry {
   NodeId node{0};
   Attributes attributes;
-  Lifetime lifetime = Lifetime::kNone;
+  Lifetime name_lifetime = Lifetime::kNone;  ///< that the name leads to this node
+  Lifetime attributes_lifetime = Lifetime::kNone;
 };
 
 }  // namespace weightfs::vfs

@@ -21,7 +21,8 @@ BlobChecks::~BlobChecks() = default;
 bool BlobChecks::trusted(const Digest& digest) const {
   switch (policy_) {
     case CheckPolicy::kBoot:
-      return parts_.store.verified_this_boot(digest);
+      return parts_.store.verified_this_boot(digest) ||
+             state_.with([&](const State& state) { return state.intact.contains(digest); });
     case CheckPolicy::kAlways:
       return false;
     case CheckPolicy::kNever:
@@ -30,59 +31,116 @@ bool BlobChecks::trusted(const Digest& digest) const {
   return false;
 }
 
-UncheckedBlobPtr BlobChecks::check(const store::Blob& blob) {
+std::optional<BlobChecks::Checked> BlobChecks::check(const store::Blob& blob) {
   auto midstates = parts_.store.midstates(blob.digest);
   if (!midstates) {
     if (parts_.store.verify(blob.digest, [](std::uint64_t) {}) != store::VerifyOutcome::kIntact) {
-      return nullptr;
+      return std::nullopt;
     }
-    midstates = parts_.store.midstates(blob.digest);
-    if (!midstates) return nullptr;
+    believe(blob.digest);
+    // What was verified is what is there now.
+    if (auto intact = parts_.store.find(blob.digest)) return *std::move(intact);
+    return std::nullopt;
   }
-  auto made = std::make_shared<UncheckedBlob>(blob, *std::move(midstates));
+  return open(blob, *std::move(midstates));
+}
+
+UncheckedBlobPtr BlobChecks::open(const store::Blob& blob, std::vector<Midstate> midstates) {
+  auto made = std::make_shared<UncheckedBlob>(blob, std::move(midstates));
   if (policy_ == CheckPolicy::kAlways) return made;
-  auto joined = state_.with([&](State& state) {
-    const auto [entry, added] = state.running.try_emplace(blob.digest, made);
-    if (added) state.queue.push_back(made);
-    return entry->second;
+  const auto joined = state_.with([&](State& state) {
+    const auto [entry, added] = state.open.try_emplace(blob.digest, made);
+    if (added) state.queue.push_back(blob.digest);
+    if (UncheckedBlobPtr known = entry->second.lock()) return known;
+    entry->second = made;
+    return made;
   });
   changed_.notify_all();
   return joined;
 }
 
-void BlobChecks::run(const std::stop_token& stop) {
-  for (;;) {
-    UncheckedBlobPtr next;
-    {
-      auto state = state_.lock();
-      if (!state.wait(changed_, stop, [&] { return !state->queue.empty(); })) return;
-      next = std::move(state->queue.front());
-      state->queue.pop_front();
-    }
-    const bool intact = next->check_all(stop);
-    if (stop.stop_requested()) return;
-    conclude(*next, intact);
+std::size_t BlobChecks::read(const UncheckedBlobPtr& blob, std::uint64_t offset,
+                             std::span<std::byte> buffer) {
+  try {
+    return blob->read(offset, buffer);
+  } catch (const Error& error) {
+    if (error.code() == Errc::kCorrupt) condemn(*blob);
+    throw;
   }
 }
 
-void BlobChecks::conclude(const UncheckedBlob& unchecked, bool intact) {
-  const Digest& digest = unchecked.blob().digest;
-  try {
-    if (intact) {
-      parts_.store.mark_verified(digest);
-      log_.info("{} is intact ({} bytes)", digest.short_hex(), unchecked.blob().size);
-    } else {
-      const std::string sentence = "the blob " + digest.short_hex() + " was damaged on disk";
-      log_.error("{}; it is in quarantine and will be fetched again", sentence);
-      parts_.last_errors.set(digest, sentence);
-      parts_.incarnations.retire(digest);  // its filling node may have pages of it
-      parts_.store.quarantine(digest, sentence);
+void BlobChecks::run(const std::stop_token& stop) {
+  for (;;) {
+    std::optional<Digest> next;
+    {
+      auto state = state_.lock();
+      if (!state.wait(changed_, stop, [&] { return !state->queue.empty(); })) return;
+      next = state->queue.front();
+      state->queue.pop_front();
     }
-  } catch (const Error& error) {
-    log_.error("{}: {}", digest.short_hex(), error.what());
+    try {
+      check_next(*next, stop);
+    } catch (const Error& error) {
+      log_.error("{}: {}", next->short_hex(), error.what());
+    }
+    // From here on an open of what is still not trusted puts it into the queue again.
+    state_.with([&](State& state) { state.open.erase(*next); });
   }
-  state_.with([&](State& state) { state.running.erase(digest); });
-  parts_.dentries.invalidate(digest);
+}
+
+void BlobChecks::check_next(const Digest& digest, const std::stop_token& stop) {
+  UncheckedBlobPtr blob = state_.with([&](State& state) -> UncheckedBlobPtr {
+    const auto found = state.open.find(digest);
+    return found == state.open.end() ? nullptr : found->second.lock();
+  });
+  if (!blob) {  // whoever had it open has closed it, or it was condemned
+    const auto found = parts_.store.find(digest);
+    if (!found || trusted(digest)) return;
+    auto midstates = parts_.store.midstates(digest);
+    if (!midstates) return;
+    blob = std::make_shared<UncheckedBlob>(*found, *std::move(midstates));
+  }
+  const bool intact = blob->check_all(stop);
+  if (stop.stop_requested()) return;
+  if (intact) {
+    believe(digest);
+    log_.info("{} is intact ({} bytes)", digest.short_hex(), blob->blob().size);
+  } else {
+    condemn(*blob);
+  }
+}
+
+void BlobChecks::believe(const Digest& digest) {
+  try {
+    parts_.store.mark_verified(digest);
+  } catch (const Error& error) {
+    log_.warning("{} is intact, but that cannot be written down: {}", digest.short_hex(),
+                 error.what());
+  }
+  if (parts_.store.verified_this_boot(digest)) return;
+  state_.with([&](State& state) { state.intact.insert(digest); });
+}
+
+// In this order: who finds the new nodes must not find the damaged blob, neither in the store nor
+// among what is open.
+void BlobChecks::condemn(UncheckedBlob& unchecked) {
+  if (!unchecked.condemn()) return;  // done already
+  const Digest& digest = unchecked.blob().digest;
+  const std::string sentence = "the blob " + digest.short_hex() + " was damaged on disk";
+  try {
+    parts_.store.quarantine(digest, sentence, store::identity_of(*unchecked.blob().fd));
+    state_.with([&](State& state) {
+      state.open.erase(digest);
+      state.intact.erase(digest);
+    });
+    // The check was of a file that is gone, and another has come: that one is not to blame.
+    if (parts_.store.contains(digest)) return;
+    log_.error("{}; it is in quarantine and will be fetched again", sentence);
+    parts_.last_errors.set(digest, sentence);
+    parts_.incarnations.retire(digest);
+  } catch (const Error& error) {
+    log_.error("{}: {}", sentence, error.what());
+  }
 }
 
 }  // namespace weightfs::vfs

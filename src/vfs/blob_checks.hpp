@@ -5,15 +5,22 @@
 #include "base/log.hpp"
 #include "base/synchronized.hpp"
 #include "store/store.hpp"
-#include "vfs/dentries.hpp"
 #include "vfs/incarnations.hpp"
 #include "vfs/last_errors.hpp"
 #include "vfs/unchecked_blob.hpp"
 
 #include <condition_variable>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <memory>
+#include <optional>
+#include <span>
 #include <thread>
 #include <unordered_map>
+#include <unordered_set>
+#include <variant>
+#include <vector>
 
 namespace weightfs::vfs {
 
@@ -25,17 +32,16 @@ enum class CheckPolicy {
 };
 
 /// Decides whether a blob may be passed through, and brings those that may not yet to where they
-/// may: the first open of one starts a check of all its parts, ahead of its reader, on a thread of
-/// its own
-/// ("blob-check"). An intact blob gets its passthrough node; one that is not goes to quarantine,
-/// and the next open fetches it again.
+/// may: the first open of one puts it into the queue of a thread ("blob-check") that compares all
+/// of its parts, ahead of its reader. An intact blob gets its passthrough node. One that is not,
+/// whoever finds it first, goes to quarantine, and the next open fetches it again.
 ///
-/// Thread-safe. Everything given must outlive it.
+/// The queue holds names, not descriptors: a machine that comes up may open a model of hundreds of
+/// files at once. Thread-safe. Everything given must outlive it.
 class BlobChecks {
  public:
   struct Parts {
     store::Store& store;
-    Dentries& dentries;
     Incarnations& incarnations;
     LastErrors& last_errors;
   };
@@ -47,19 +53,29 @@ class BlobChecks {
 
   /// Whether the kernel may read the blob without us.
   [[nodiscard]] bool trusted(const Digest& digest) const;
-  /// For a blob that is not trusted: reads of it, checked. Joins a running check. Null where the
-  /// blob turned out to be damaged at once. A blob without midstates is hashed as a whole here,
-  /// which takes its time; `.parts` is only missing where somebody removed it.
-  [[nodiscard]] UncheckedBlobPtr check(const store::Blob& blob);
+
+  /// What a blob that is not trusted is read through: itself, where it turned out to be intact.
+  using Checked = std::variant<store::Blob, UncheckedBlobPtr>;
+  /// Joins a check that runs. nullopt where the blob turned out to be damaged at once. A blob
+  /// without midstates is hashed as a whole here, which takes its time; `.parts` is only missing
+  /// where somebody removed it.
+  [[nodiscard]] std::optional<Checked> check(const store::Blob& blob);
+  /// UncheckedBlob::read; what it finds damaged is quarantined.
+  std::size_t read(const UncheckedBlobPtr& blob, std::uint64_t offset, std::span<std::byte> buffer);
 
  private:
   struct State {
-    std::unordered_map<Digest, UncheckedBlobPtr> running;
-    std::deque<UncheckedBlobPtr> queue;
+    std::unordered_map<Digest, std::weak_ptr<UncheckedBlob>> open;
+    std::deque<Digest> queue;
+    /// Blobs that were intact and whose mark the store could not write.
+    std::unordered_set<Digest> intact;
   };
 
   void run(const std::stop_token& stop);
-  void conclude(const UncheckedBlob& unchecked, bool intact);
+  void check_next(const Digest& digest, const std::stop_token& stop);
+  [[nodiscard]] UncheckedBlobPtr open(const store::Blob& blob, std::vector<Midstate> midstates);
+  void believe(const Digest& digest);
+  void condemn(UncheckedBlob& unchecked);
 
   const Parts parts_;
   const CheckPolicy policy_;

@@ -16,7 +16,8 @@ constexpr std::string_view kPrefix = "user.weightfs.";
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> Filesystem::all_attributes(NodeId node) {
-  const Place place = places_.at(node);
+  const PlacePtr shared = place_of(node);
+  const Place& place = *shared;
   std::vector<std::pair<std::string, std::string>> all;
   if (!place.is_view()) return all;
   const auto add = [&](std::string_view name, std::string value) {

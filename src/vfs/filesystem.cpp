@@ -20,12 +20,14 @@ std::span<std::byte> read_buffer(std::uint64_t size) {
   return std::span(buffer).first(size);
 }
 
-// Answers with what `read` puts into a buffer, or with the error that it throws.
+// Answers with the `size` bytes that `read` puts into a buffer, or with the error that it throws.
+// What lies within the file's size is there: fewer bytes would be taken for its end.
 template <class Read>
 void answer(std::uint64_t size, const fetch::ReadDone& done, const Read& read) {
   try {
     const auto buffer = read_buffer(size);
-    done({buffer.first(read(buffer)), std::nullopt});
+    if (read(buffer) < size) throw Error(Errc::kIo, "the blob is shorter than its size");
+    done({buffer, std::nullopt});
   } catch (const Error& error) {
     done({{}, error});
   }
@@ -38,7 +40,7 @@ Filesystem::Filesystem(const Parts& parts)
       store_(parts.store),
       fetcher_(parts.fetcher),
       sources_(parts.sources),
-      dentries_(parts.dentries),
+      invalidator_(parts.invalidator),
       incarnations_(parts.incarnations),
       last_errors_(parts.last_errors),
       checks_(parts.checks),
@@ -52,27 +54,25 @@ LookupResult Filesystem::lookup(NodeId parent, const std::string& name) {
   if (!place) {
     return {std::nullopt, directory.is_view() ? Lifetime::kForever : Lifetime::kNone};
   }
-  if (place->file() != nullptr) dentries_.remember(target(*place).key(), parent, name);
   return {entry(*place), Lifetime::kNone};
 }
 
 Entry Filesystem::attributes(NodeId node) {
-  Entry found = entry(places_.at(node));
+  const PlacePtr place = place_of(node);
+  Entry found = entry(*place);
+  const bool other = found.node != node;  // the kernel holds a node that is no longer current
   found.node = node;
+  if (other && found.attributes_lifetime == Lifetime::kForever && place->file() != nullptr) {
+    complete_nodes_.remember(*place->file()->sha256, node);
+  }
   return found;
 }
 
 void Filesystem::list(NodeId directory, std::uint64_t position, const Visitor& visitor) {
-  const Place place = places_.at(directory);
-  const std::vector<std::string> names = places_.names(place);
-  for (; position < names.size(); ++position) {
-    const auto child = places_.child(place, names[position]);
-    if (!child) continue;  // removed since the names were read
-    if (child->file() != nullptr) {
-      dentries_.remember(target(*child).key(), directory, names[position]);
-    }
-    if (!visitor(names[position], entry(*child), position + 1)) return;
-  }
+  places_.list(places_.at(directory), position,
+               [&](const std::string& name, const Place& child, std::uint64_t at) {
+                 return visitor(name, entry(child), at + 1);
+               });
 }
 
 Lifetime Filesystem::listing_lifetime(NodeId directory) {
@@ -80,15 +80,25 @@ Lifetime Filesystem::listing_lifetime(NodeId directory) {
 }
 
 Ticket Filesystem::open(NodeId node, const std::string& consumer, OpenDone done) {
-  const Place place = places_.at(node);
+  const auto shared = std::make_shared<const Place>(places_.at(node));
+  const Place& place = *shared;
   if (place.file() == nullptr) throw Error(Errc::kInvalid, "open of a directory");
-  check_current(node, place);
   const fetch::Target wanted = target(place);
-  const Backing backing = open_files_.acquire(node, [&] { return this->backing(node, wanted); });
+  check_current(node, wanted);
+  const Backing backing =
+      open_files_.acquire(node, shared, [&] { return this->backing(node, wanted); });
+  try {
+    check_current(node, wanted);  // it may have been joined after the node was retired
+  } catch (...) {
+    release(node);
+    throw;
+  }
 
   if (const auto* blob = std::get_if<store::Blob>(&backing)) {
     ledger_.open_complete(consumer, place.inode(), blob->size);
-    done({std::nullopt, *blob});
+    OpenResult opened;
+    if (checks_.trusted(blob->digest)) opened.blob = *blob;
+    done(opened);
     return {};
   }
   if (const auto* unchecked = std::get_if<UncheckedBlobPtr>(&backing)) {
@@ -122,8 +132,8 @@ void Filesystem::release(NodeId node) {
 
 Ticket Filesystem::read(NodeId node, std::uint64_t offset, std::uint64_t size,
                         fetch::ReadDone done) {
-  const Place place = places_.at(node);
-  const snapshot::File* file = place.file();
+  const PlacePtr place = place_of(node);
+  const snapshot::File* file = place->file();
   if (file == nullptr) throw Error(Errc::kInvalid, "read of a directory");
   size = std::min({size, kMaxRead, file->size - std::min(offset, file->size)});
   ledger_.read(size);
@@ -131,14 +141,18 @@ Ticket Filesystem::read(NodeId node, std::uint64_t offset, std::uint64_t size,
     done({});
     return {};
   }
-  const fetch::Target wanted = target(place);
-  const Backing backing = open_files_.find(node, [&] { return this->backing(node, wanted); });
+  const Backing backing = open_files_.find(node, place, [&] {
+    const fetch::Target wanted = target(*place);
+    // The reader may have bytes that are wrong: from a daemon before this one, or a fill before.
+    check_current(node, wanted);
+    return this->backing(node, wanted);
+  });
   if (const auto* blob = std::get_if<store::Blob>(&backing)) {
     answer(size, done, [&](auto buffer) { return read_at(*blob->fd, offset, buffer); });
     return {};
   }
   if (const auto* unchecked = std::get_if<UncheckedBlobPtr>(&backing)) {
-    answer(size, done, [&](auto buffer) { return (*unchecked)->read(offset, buffer); });
+    answer(size, done, [&](auto buffer) { return checks_.read(*unchecked, offset, buffer); });
     return {};
   }
   const fetch::FillPtr& fill = std::get<fetch::FillPtr>(backing);
@@ -151,10 +165,10 @@ FilesystemUsage Filesystem::usage() const {
   return {.capacity = usage.capacity, .free = usage.free, .files = usage.blobs};
 }
 
-std::optional<NodeId> Filesystem::node_of(std::string_view directory) {
-  const auto place = places_.walk(directory);
-  if (!place) return std::nullopt;
-  return entry(*place).node;
+// What is open stays what it was, also when its snapshot has left the catalog.
+PlacePtr Filesystem::place_of(NodeId node) {
+  if (PlacePtr open = open_files_.place(node)) return open;
+  return std::make_shared<const Place>(places_.at(node));
 }
 
 fetch::Target Filesystem::target(const Place& file) const {
@@ -170,7 +184,8 @@ Entry Filesystem::entry(const Place& place) {
   if (place.is_view()) {
     found.attributes.mtime = place.node().mtime;
     // Where a name leads can change; what lies below a revision cannot.
-    found.lifetime = place.index == 0 ? Lifetime::kNone : Lifetime::kForever;
+    found.name_lifetime = place.index == 0 ? Lifetime::kNone : Lifetime::kForever;
+    found.attributes_lifetime = found.name_lifetime;
   }
   return found;
 }
@@ -188,7 +203,12 @@ Entry Filesystem::file_entry(const Place& place) {
                       .resident = here.bytes,
                       .mtime = file.mtime,
                       .executable = file.executable};
-  found.lifetime = here.complete ? Lifetime::kForever : Lifetime::kShort;
+  // The name of a file that is not complete is looked up at every walk: its next open gets the
+  // twin, or a node without the pages that turned out to be wrong. A complete node is checked when
+  // it is opened (ESTALE makes the kernel look up again).
+  found.name_lifetime = here.complete ? Lifetime::kForever : Lifetime::kNone;
+  found.attributes_lifetime = here.complete ? Lifetime::kForever : Lifetime::kShort;
+  if (here.complete) complete_nodes_.remember(*file.sha256, found.node);
   return found;
 }
 
@@ -206,8 +226,8 @@ std::uint32_t Filesystem::incarnation(const fetch::Target& target) const {
                               : incarnations_.sum(target.key());
 }
 
-void Filesystem::check_current(NodeId node, const Place& place) const {
-  const std::uint32_t current = incarnation(target(place));
+void Filesystem::check_current(NodeId node, const fetch::Target& target) const {
+  const std::uint32_t current = incarnation(target);
   if (current > NodeId::kMaxIncarnation) {
     // There are no node ids left without poisoned pages; the next mount has new ones.
     throw Error(Errc::kCorrupt, "the bytes of this file were wrong too often");
@@ -218,9 +238,15 @@ void Filesystem::check_current(NodeId node, const Place& place) const {
 }
 
 Backing Filesystem::backing(NodeId node, const fetch::Target& target) {
-  if (auto local = local_backing(target)) return *std::move(local);
-  if (node.complete()) throw Error(Errc::kChanged, "the blob of a complete node is gone");
-  return fetcher_.fill(target);
+  auto made = local_backing(target);
+  if (!made && node.complete()) {
+    throw Error(Errc::kChanged, "the blob of a complete node is gone");
+  }
+  if (!made) made = fetcher_.fill(target);
+  // Whoever retires a node does so before another fill of it can begin. So if these bytes need not
+  // fit the node's pages, that can be seen by now.
+  check_current(node, target);
+  return *std::move(made);
 }
 
 std::optional<Backing> Filesystem::local_backing(const fetch::Target& target) {
@@ -229,17 +255,27 @@ std::optional<Backing> Filesystem::local_backing(const fetch::Target& target) {
     return std::nullopt;
   }
   if (auto blob = store_.find(*digest)) {
+    if (blob->size != target.file().size) {
+      throw Error(Errc::kInvalid, "the listing gives another size for this digest");
+    }
     if (checks_.trusted(*digest)) return *std::move(blob);
-    if (auto unchecked = checks_.check(*blob)) return unchecked;
+    if (auto checked = checks_.check(*blob)) {
+      return std::visit([](auto&& either) -> Backing { return std::move(either); },
+                        *std::move(checked));
+    }
   }
   // It was there and was not what its name says.
   blob_damaged(*digest);
   throw Error(Errc::kChanged, "the blob was damaged on disk");
 }
 
+void Filesystem::blob_gone(const Digest& digest) {
+  for (const NodeId node : complete_nodes_.take(digest)) invalidator_.attributes(node);
+}
+
 void Filesystem::blob_damaged(const Digest& digest) {
   incarnations_.retire(digest);
-  dentries_.invalidate(digest);
+  blob_gone(digest);
 }
 
 }  // namespace weightfs::vfs

@@ -9,10 +9,11 @@
 #include "store/store.hpp"
 #include "vfs/attributes.hpp"
 #include "vfs/blob_checks.hpp"
+#include "vfs/complete_nodes.hpp"
 #include "vfs/counters.hpp"
-#include "vfs/dentries.hpp"
 #include "vfs/hit_ledger.hpp"
 #include "vfs/incarnations.hpp"
+#include "vfs/invalidator.hpp"
 #include "vfs/last_errors.hpp"
 #include "vfs/open_files.hpp"
 #include "vfs/places.hpp"
@@ -38,7 +39,7 @@ struct LookupResult {
 
 struct OpenResult {
   std::optional<Error> error;
-  /// The verified blob of a complete node: what passthrough reads.
+  /// The verified blob of a complete file: what passthrough reads.
   std::optional<store::Blob> blob;
 };
 using OpenDone = std::function<void(const OpenResult&)>;
@@ -78,7 +79,7 @@ class Filesystem {
     store::Store& store;
     fetch::Fetcher& fetcher;
     source::SourcePool& sources;
-    Dentries& dentries;
+    Invalidator& invalidator;
     Incarnations& incarnations;
     const LastErrors& last_errors;
     BlobChecks& checks;
@@ -118,14 +119,17 @@ class Filesystem {
   [[nodiscard]] FilesystemUsage usage() const;
   [[nodiscard]] Counters counters() const { return ledger_.counters(open_files_.count()); }
 
-  /// The blob was found not to be what its name says: pages of it that the kernel has are poisoned,
-  /// so the files that show it get new nodes.
+  /// The blob is no longer in the store.
+  void blob_gone(const Digest& digest);
+  /// The blob was found not to be what its name says, and is no longer in the store: pages of it
+  /// that the kernel has are poisoned, so the files that show it get new nodes.
   void blob_damaged(const Digest& digest);
+  /// What was fetched under this key goes without a verdict; likewise. Before it goes: who opens
+  /// the file afterwards must not meet what was read of it.
+  void bytes_discarded(const Digest& content_key) { incarnations_.retire(content_key); }
 
   /// For `why`: what a path of the mount leads to.
   [[nodiscard]] std::optional<Place> walk(std::string_view path) { return places_.walk(path); }
-  /// The node of a directory of names, for invalidations.
-  [[nodiscard]] std::optional<NodeId> node_of(std::string_view directory);
   /// What reads of this file use when it is not complete.
   [[nodiscard]] fetch::Target target(const Place& file) const;
 
@@ -134,11 +138,12 @@ class Filesystem {
     bool complete = false;
     std::uint64_t bytes = 0;
   };
+  [[nodiscard]] PlacePtr place_of(NodeId node);
   Entry entry(const Place& place);
   Entry file_entry(const Place& place);
   Residence residence(const fetch::Target& target) const;
   std::uint32_t incarnation(const fetch::Target& target) const;
-  void check_current(NodeId node, const Place& place) const;
+  void check_current(NodeId node, const fetch::Target& target) const;
   Backing backing(NodeId node, const fetch::Target& target);
   std::optional<Backing> local_backing(const fetch::Target& target);
   std::vector<std::pair<std::string, std::string>> all_attributes(NodeId node);
@@ -147,10 +152,11 @@ class Filesystem {
   store::Store& store_;
   fetch::Fetcher& fetcher_;
   source::SourcePool& sources_;
-  Dentries& dentries_;
+  Invalidator& invalidator_;
   Incarnations& incarnations_;
   const LastErrors& last_errors_;
   BlobChecks& checks_;
+  CompleteNodes complete_nodes_;
   Places places_;
   OpenFiles open_files_;
   HitLedger ledger_;

@@ -16,8 +16,6 @@ void FillReactions::on_complete(const fetch::Target& target, const store::Blob& 
     }
   }
   last_errors_.clear(target.key());
-  dentries_.invalidate(target.key());
-  dentries_.invalidate(blob.digest);
 }
 
 void FillReactions::on_failed(const fetch::Target& target, const Error& error) {
@@ -27,8 +25,11 @@ void FillReactions::on_failed(const fetch::Target& target, const Error& error) {
 }
 
 void FillReactions::on_disowned(const fetch::Target& target) {
-  incarnations_.retire(target.key());
-  dentries_.invalidate(target.key());
+  try {
+    incarnations_.retire(target.key());
+  } catch (const Error& error) {
+    log_.error("{} has a new node for this daemon only: {}", target.file().path, error.what());
+  }
 }
 
 void FillReactions::on_loader(const fetch::Target& target) {

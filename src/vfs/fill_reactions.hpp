@@ -6,7 +6,6 @@
 #include "catalog/catalog.hpp"
 #include "fetch/fetcher.hpp"
 #include "fetch/warmer.hpp"
-#include "vfs/dentries.hpp"
 #include "vfs/incarnations.hpp"
 #include "vfs/last_errors.hpp"
 
@@ -14,16 +13,15 @@
 
 namespace weightfs::vfs {
 
-/// What the mount does about fills: a completed file gets its passthrough node and, where the
-/// listing had no digest, its snapshot learns it; one whose bytes turned out to be wrong, or
-/// can be proven no more, gets a node that has none of their pages; a loader gets the rest of its
-/// snapshot. Thread-safe; everything given must outlive it.
+/// What the mount does about fills: where the listing had no digest, the snapshot of a completed
+/// file learns it; a file whose bytes turned out to be wrong, or can be proven no more, gets a node
+/// that has none of their pages; a loader gets the rest of its snapshot. Thread-safe; everything
+/// given must outlive it.
 class FillReactions final : public fetch::FillObserver {
  public:
-  FillReactions(catalog::Catalog& catalog, Dentries& dentries, Incarnations& incarnations,
-                LastErrors& last_errors, Log log)
+  FillReactions(catalog::Catalog& catalog, Incarnations& incarnations, LastErrors& last_errors,
+                Log log)
       : catalog_(catalog),
-        dentries_(dentries),
         incarnations_(incarnations),
         last_errors_(last_errors),
         log_(std::move(log)) {}
@@ -39,7 +37,6 @@ class FillReactions final : public fetch::FillObserver {
 
  private:
   catalog::Catalog& catalog_;
-  Dentries& dentries_;
   Incarnations& incarnations_;
   LastErrors& last_errors_;
   const Log log_;

@@ -22,8 +22,9 @@ Incarnations::Incarnations(SessionLog& log) : log_(log) {
 }
 
 void Incarnations::retire(const Digest& content_key) {
-  log_.append(std::string(kPrefix) + content_key.hex());
+  // First for this daemon: that must not fail.
   counts_.with([&](Counts& counts) { ++counts[content_key]; });
+  log_.append(std::string(kPrefix) + content_key.hex());
 }
 
 std::uint32_t Incarnations::count(const Counts& counts, const Digest& key) {

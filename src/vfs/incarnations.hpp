@@ -28,7 +28,8 @@ class Incarnations {
   [[nodiscard]] std::uint32_t sum(const Keys&... keys) const {
     return counts_.with([&](const Counts& counts) { return (count(counts, keys) + ... + 0U); });
   }
-  /// Its bytes were wrong once more.
+  /// Its bytes were wrong once more. Error(kNoSpace) where the session log is full: then it counts
+  /// until the daemon ends.
   void retire(const Digest& content_key);
 
  private:

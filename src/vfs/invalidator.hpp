@@ -4,21 +4,21 @@
 
 #include "vfs/node_id.hpp"
 
-#include <string>
-
 namespace weightfs::vfs {
 
-/// Tells the kernel to forget. Only queues: the notification itself is sent from a thread of its
-/// own, because the kernel may hold locks that a request handler's answer would release (libfuse,
-/// doc/README.notifications). Thread-safe; never blocks; best effort, since what the kernel still
-/// believes is checked again at OPEN.
+/// Tells the kernel to forget what it may keep for ever and is no longer so: a node's attributes.
+///
+/// Nothing else is ever told. A name that can come to mean another node is looked up at each walk,
+/// and what the kernel still believes of a complete node is checked at OPEN. Notifications about
+/// names and pages would be a danger: for the one the kernel takes the directory's lock, which a
+/// LOOKUP that waits for us holds, for the other it waits for pages that a READ holds. A daemon
+/// killed in that moment could not die, and no successor would free it.
+///
+/// Thread-safe; from any thread; best effort.
 class Invalidator {
  public:
   virtual ~Invalidator() = default;
-  /// The next walk over `name` in `parent` asks again; files that are open stay open.
-  virtual void entry(NodeId parent, const std::string& name) = 0;
-  /// Drops the node's attributes, pages and, for a directory, its cached listing.
-  virtual void node(NodeId node) = 0;
+  virtual void attributes(NodeId node) = 0;
 };
 
 }  // namespace weightfs::vfs

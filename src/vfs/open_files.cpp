@@ -6,39 +6,52 @@ namespace weightfs::vfs {
 
 namespace {
 
-// Whether reads through this backing can still succeed. Bytes that were wrong or of another version
-// stay an error for whoever has them open; a source that was out of reach is asked again.
-bool usable(const Backing& backing) {
+// Whether what it serves has come to an end. A source that was out of reach is asked again.
+bool failed(const Backing& backing) {
   const auto* fill = std::get_if<fetch::FillPtr>(&backing);
-  if (fill == nullptr || (*fill)->progress().state != fetch::FillState::kFailed) return true;
-  const auto error = (*fill)->error();
+  return fill != nullptr && (*fill)->progress().state == fetch::FillState::kFailed;
+}
+
+// Bytes that were wrong or of another version stay an error for whoever reads them.
+bool failed_for_good(const Backing& backing) {
+  const auto* fill = std::get_if<fetch::FillPtr>(&backing);
+  const auto error = fill == nullptr ? std::nullopt : (*fill)->error();
   return error && (error->code() == Errc::kCorrupt || error->code() == Errc::kChanged);
 }
 
 }  // namespace
 
-Backing OpenFiles::ensure(NodeId node, std::uint32_t more_opens, const Make& make) {
+Backing OpenFiles::ensure(NodeId node, const PlacePtr& place, Use use, const Make& make) {
   const auto known = files_.with([&](Files& files) -> std::optional<Backing> {
     const auto found = files.find(node.value());
     if (found == files.end()) return std::nullopt;
     return found->second.backing;
   });
+  const bool usable = known && (!failed(*known) || (use == Use::kRead && failed_for_good(*known)));
   // Two threads may make the same backing at once: both get the same fill or blob from below.
-  const Backing backing = known && usable(*known) ? *known : make();
+  const Backing backing = usable ? *known : make();
   files_.with([&](Files& files) {
     OpenFile& file = files[node.value()];
-    file.opens += more_opens;
+    if (use == Use::kOpen) ++file.opens;
+    if (!file.place) file.place = place;
     file.backing = backing;
   });
   return backing;
 }
 
-Backing OpenFiles::acquire(NodeId node, const Make& make) {
-  return ensure(node, 1, make);
+Backing OpenFiles::acquire(NodeId node, const PlacePtr& place, const Make& make) {
+  return ensure(node, place, Use::kOpen, make);
 }
 
-Backing OpenFiles::find(NodeId node, const Make& make) {
-  return ensure(node, 0, make);
+Backing OpenFiles::find(NodeId node, const PlacePtr& place, const Make& make) {
+  return ensure(node, place, Use::kRead, make);
+}
+
+PlacePtr OpenFiles::place(NodeId node) const {
+  return files_.with([&](const Files& files) -> PlacePtr {
+    const auto found = files.find(node.value());
+    return found == files.end() ? nullptr : found->second.place;
+  });
 }
 
 void OpenFiles::adopt(NodeId node, std::uint32_t opens) {

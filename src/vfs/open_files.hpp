@@ -6,6 +6,7 @@
 #include "fetch/fill.hpp"
 #include "store/blob.hpp"
 #include "vfs/node_id.hpp"
+#include "vfs/places.hpp"
 #include "vfs/unchecked_blob.hpp"
 
 #include <cstdint>
@@ -20,19 +21,23 @@ namespace weightfs::vfs {
 /// or a blob that is checked as it is read.
 using Backing = std::variant<store::Blob, fetch::FillPtr, UncheckedBlobPtr>;
 
-/// The nodes that the kernel has open and what serves each. Keyed by node, not by file handle, so
-/// that a daemon that took over a session can go on with handles that it never gave out.
+/// The nodes that the kernel has open, what each is, and what serves it. Keyed by node, not by file
+/// handle, so that a daemon that took over a session can go on with handles that it never gave out.
+/// Whoever has a file open keeps it, whatever leaves the catalog or the store meanwhile.
 ///
 /// Thread-safe. What `make` functions do (disk, locks of lower layers) happens outside its lock.
 class OpenFiles {
  public:
+  /// Throws where the node must not get a new backing; then nothing changes for who has it open.
   using Make = std::function<Backing()>;
 
-  /// Counts one more open; the first one makes the backing.
-  Backing acquire(NodeId node, const Make& make);
-  /// For a read of a node whose open an earlier daemon answered: makes the backing without
-  /// counting. A fill that ended in an error that may pass is made anew.
-  Backing find(NodeId node, const Make& make);
+  /// Counts one more open; the first one, and one after a fill that failed, makes the backing.
+  Backing acquire(NodeId node, const PlacePtr& place, const Make& make);
+  /// For a read. Makes the backing, without counting, where an earlier daemon answered the open, or
+  /// where it is a fill that ended in an error that may pass.
+  Backing find(NodeId node, const PlacePtr& place, const Make& make);
+  /// What an open node is; nullptr where this daemon has not met it.
+  [[nodiscard]] PlacePtr place(NodeId node) const;
   /// Takes over an open count from an earlier daemon of this session.
   void adopt(NodeId node, std::uint32_t opens);
   void release(NodeId node);
@@ -41,11 +46,14 @@ class OpenFiles {
  private:
   struct OpenFile {
     std::uint32_t opens = 0;
-    std::optional<Backing> backing;  ///< made when it is first needed
+    // Set when they are first needed.
+    PlacePtr place;
+    std::optional<Backing> backing;
   };
   using Files = std::unordered_map<std::uint64_t, OpenFile>;
 
-  Backing ensure(NodeId node, std::uint32_t more_opens, const Make& make);
+  enum class Use { kOpen, kRead };
+  Backing ensure(NodeId node, const PlacePtr& place, Use use, const Make& make);
 
   Synchronized<Files> files_;
 };

@@ -103,27 +103,39 @@ std::optional<Place> Places::child_of_namespace(const Place& directory, const st
   return std::nullopt;
 }
 
+void Places::list(const Place& directory, std::uint64_t position, const Visit& visit) {
+  if (directory.is_view()) {
+    // The kernel comes back for every few kilobytes: straight to where it was.
+    const std::vector<std::uint32_t>& children = directory.node().children;
+    for (; position < children.size(); ++position) {
+      Place child = directory;
+      child.index = children[position];
+      if (!visit(child.node().name, child, position)) return;
+    }
+    return;
+  }
+  const std::vector<std::string> all = names(directory);
+  for (; position < all.size(); ++position) {
+    const auto found = child(directory, all[position]);
+    if (!found) continue;  // removed since the names were read
+    if (!visit(all[position], *found, position)) return;
+  }
+}
+
+// Of a directory that is no view.
 std::vector<std::string> Places::names(const Place& directory) const {
   std::vector<std::string> names;
-  switch (directory.tree.kind) {
-    case Kind::kNamespace:
-      for (const catalog::Child& child : catalog_.children(directory.tree.path)) {
-        names.push_back(child.component);
-      }
-      break;
-    case Kind::kSnapshots:
-      for (const auto& snapshot : catalog_.snapshots()) {
-        if (snapshot->id()) names.push_back(snapshot->id()->hex());
-      }
-      std::sort(names.begin(), names.end());
-      names.erase(std::unique(names.begin(), names.end()), names.end());
-      break;
-    case Kind::kView:
-      for (const std::uint32_t child : directory.node().children) {
-        names.push_back(directory.layout->node(child)->name);
-      }
-      break;
+  if (directory.tree.kind == Kind::kNamespace) {
+    for (const catalog::Child& child : catalog_.children(directory.tree.path)) {
+      names.push_back(child.component);
+    }
+    return names;
   }
+  for (const auto& snapshot : catalog_.snapshots()) {
+    if (snapshot->id()) names.push_back(snapshot->id()->hex());
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }
 
@@ -157,8 +169,18 @@ SnapshotTreePtr Places::layout_of(const snapshot::Snapshot& snapshot) {
   });
   if (known) return known;
   auto made = std::make_shared<const SnapshotTree>(snapshot);
+  forget_old_layouts();
   return layouts_.with(
       [&](auto& layouts) { return layouts.try_emplace(snapshot.key(), made).first->second; });
+}
+
+void Places::forget_old_layouts() {
+  auto layouts = layouts_.with([](const auto& all) { return all; });
+  std::erase_if(layouts,
+                [&](const auto& entry) { return catalog_.snapshot(entry.first) != nullptr; });
+  layouts_.with([&](auto& all) {
+    for (const auto& [key, gone] : layouts) all.erase(key);
+  });
 }
 
 }  // namespace weightfs::vfs

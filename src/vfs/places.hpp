@@ -10,6 +10,8 @@
 #include "vfs/tree_table.hpp"
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +36,8 @@ struct Place {
   [[nodiscard]] std::uint64_t inode() const;
 };
 
+using PlacePtr = std::shared_ptr<const Place>;
+
 /// Finds places: by node id, and by name within a place. Knows the shape of the mount
 /// (names, `name@revision`, `.snapshots/<id>`), and nothing of what is cached.
 ///
@@ -46,9 +50,12 @@ class Places {
   [[nodiscard]] Place at(NodeId node);
   /// nullopt: no such entry.
   [[nodiscard]] std::optional<Place> child(const Place& directory, const std::string& name);
-  /// The names in a directory, sorted. Revisions by '@' and `.snapshots` itself can be looked up
-  /// but are not listed: whoever walks the mount meets each model once.
-  [[nodiscard]] std::vector<std::string> names(const Place& directory) const;
+  /// The entries of a directory from `position` on (0 is the first), by name, until `visit` returns
+  /// false. Revisions by '@' and `.snapshots` itself can be looked up but are not listed: whoever
+  /// walks the mount meets each model once.
+  using Visit =
+      std::function<bool(const std::string& name, const Place& place, std::uint64_t position)>;
+  void list(const Place& directory, std::uint64_t position, const Visit& visit);
   /// Walks a path from the root of the mount, "" being the root.
   [[nodiscard]] std::optional<Place> walk(std::string_view path);
 
@@ -56,10 +63,13 @@ class Places {
   Place view(const std::string& path, const snapshot::SnapshotPtr& snapshot);
   std::optional<Place> child_of_namespace(const Place& directory, const std::string& name);
   SnapshotTreePtr layout_of(const snapshot::Snapshot& snapshot);
+  void forget_old_layouts();
+  [[nodiscard]] std::vector<std::string> names(const Place& directory) const;
 
   const catalog::Catalog& catalog_;
   TreeTable trees_;
-  Synchronized<std::unordered_map<Digest, SnapshotTreePtr>> layouts_;  // by snapshot key
+  // By snapshot key; those of snapshots that left the catalog go when the next one is made.
+  Synchronized<std::unordered_map<Digest, SnapshotTreePtr>> layouts_;
 };
 
 }  // namespace weightfs::vfs

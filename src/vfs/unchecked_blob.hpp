@@ -33,6 +33,8 @@ class UncheckedBlob {
   /// Checks what has not been checked, front to back. False if something is wrong, or if `stop`
   /// came.
   [[nodiscard]] bool check_all(const std::stop_token& stop);
+  /// Notes that the blob is damaged. True the first time.
+  [[nodiscard]] bool condemn() noexcept { return !condemned_.exchange(true); }
 
  private:
   [[nodiscard]] bool check(std::size_t part);
@@ -40,6 +42,7 @@ class UncheckedBlob {
   const store::Blob blob_;
   const std::vector<Midstate> midstates_;
   std::vector<std::atomic<bool>> intact_;  ///< one per part
+  std::atomic<bool> condemned_ = false;
 };
 
 using UncheckedBlobPtr = std::shared_ptr<UncheckedBlob>;

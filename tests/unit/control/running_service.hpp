@@ -44,9 +44,9 @@ class FakeMount final : public control::MountView {
     return std::nullopt;
   }
   std::optional<std::string> last_error(const Digest&) override { return std::nullopt; }
-  void name_changed(const std::string& name) override { record("name " + name); }
   void blob_gone(const Digest& digest) override { record("gone " + digest.short_hex()); }
   void blob_damaged(const Digest& digest) override { record("damaged " + digest.short_hex()); }
+  void bytes_discarded(const Digest& key) override { record("discarded " + key.short_hex()); }
   void unmount(control::Unmount) override { record("unmount"); }
 
   std::vector<std::string> told() {

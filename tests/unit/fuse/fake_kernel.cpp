@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kPatience = 10'000;  // milliseconds
 constexpr std::size_t kLargestReply = 2 << 20;
+constexpr std::uint64_t kResent = 1ULL << 63;  // FUSE_UNIQUE_RESEND, newer than some headers
 
 }  // namespace
 
@@ -90,7 +91,11 @@ std::uint64_t FakeKernel::send(std::uint32_t opcode, std::uint64_t node,
 }
 
 void FakeKernel::resend(std::uint64_t unique) {
-  const auto& message = sent_.at(unique);
+  std::vector<std::byte> message = sent_.at(unique);
+  fuse_in_header header = {};
+  std::memcpy(&header, message.data(), sizeof header);
+  header.unique |= kResent;
+  std::memcpy(message.data(), &header, sizeof header);
   if (::write(kernel_.value(), message.data(), message.size()) < 0) {
     throw std::runtime_error("the server is gone");
   }
@@ -118,7 +123,7 @@ bool FakeKernel::answered(std::uint64_t unique, int milliseconds) {
   return true;
 }
 
-std::vector<std::int32_t> FakeKernel::notifications(std::size_t count) {
+std::vector<Reply> FakeKernel::notifications(std::size_t count) {
   while (notifications_.size() < count) {
     if (!receive(kPatience)) throw std::runtime_error("no notification in time");
   }
@@ -134,8 +139,10 @@ bool FakeKernel::receive(int milliseconds) {
   if (got < static_cast<ssize_t>(sizeof header)) throw std::runtime_error("a reply without header");
   std::memcpy(&header, buffer_.data(), sizeof header);
   if (header.len != static_cast<std::size_t>(got)) throw std::runtime_error("a reply cut short");
+  header.unique &= ~kResent;
   if (header.unique == 0) {
-    notifications_.push_back(header.error);
+    notifications_.push_back(
+        {header.error, {buffer_.begin() + sizeof header, buffer_.begin() + got}});
   } else if (sent_.contains(header.unique)) {  // others the kernel refuses with ENOENT
     Reply& reply = replies_[header.unique];
     reply.error = header.error;

@@ -60,6 +60,10 @@ class FakeKernel {
   /// Sends only; returns the unique number to wait for.
   std::uint64_t send(std::uint32_t opcode, std::uint64_t node,
                      std::span<const std::byte> body = {});
+  template <class T>
+  std::uint64_t send(std::uint32_t opcode, std::uint64_t node, const T& body) {
+    return send(opcode, node, std::as_bytes(std::span(&body, 1)));
+  }
   /// Sends a request of an earlier send() again, as after FUSE_NOTIFY_RESEND.
   void resend(std::uint64_t unique);
   void interrupt(std::uint64_t unique);
@@ -67,9 +71,9 @@ class FakeKernel {
   /// Whether an answer arrives within `milliseconds`.
   bool answered(std::uint64_t unique, int milliseconds);
 
-  /// Codes of the notifications that came so far (FUSE_NOTIFY_*), in order; waits for `count` of
-  /// them.
-  std::vector<std::int32_t> notifications(std::size_t count);
+  /// The notifications that came so far, in order, each with its code (FUSE_NOTIFY_*) as error;
+  /// waits for `count` of them.
+  std::vector<Reply> notifications(std::size_t count);
   std::uint32_t pid = 1;  ///< sent as the caller
 
  private:
@@ -81,7 +85,7 @@ class FakeKernel {
   std::uint64_t next_ = 2;
   std::map<std::uint64_t, std::vector<std::byte>> sent_;
   std::map<std::uint64_t, Reply> replies_;
-  std::vector<std::int32_t> notifications_;
+  std::vector<Reply> notifications_;
   std::vector<std::byte> buffer_;  ///< of receive()
 };
 

@@ -37,13 +37,9 @@ Mounted::Mounted(const World& world)
       http({}),
       sources(http),
       records(world.memory),
-      dentries(notifier),
       incarnations(records),
-      reactions(catalog, dentries, incarnations, last_errors, Log::silent()),
-      checks({.store = *store,
-              .dentries = dentries,
-              .incarnations = incarnations,
-              .last_errors = last_errors},
+      reactions(catalog, incarnations, last_errors, Log::silent()),
+      checks({.store = *store, .incarnations = incarnations, .last_errors = last_errors},
              world.checks, Log::silent()),
       fetcher(std::make_unique<fetch::Fetcher>(*store, clock, reactions, fetch::FetcherOptions{},
                                                Log::silent())),
@@ -51,7 +47,7 @@ Mounted::Mounted(const World& world)
                   .store = *store,
                   .fetcher = *fetcher,
                   .sources = sources,
-                  .dentries = dentries,
+                  .invalidator = notifier,
                   .incarnations = incarnations,
                   .last_errors = last_errors,
                   .checks = checks,
@@ -61,7 +57,8 @@ Mounted::Mounted(const World& world)
               {.threads = 2,
                .passthrough = true,
                .on_ready =
-                   [this, passthrough = world.passthrough] {
+                   [this, passthrough = world.passthrough, before = world.before_ready] {
+                     if (before) before();
                      if (passthrough) {
                        modes.probe(Fd());
                        filesystem.set_passthrough(vfs::Passthrough::kActive);

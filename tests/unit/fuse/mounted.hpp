@@ -21,6 +21,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -64,6 +65,8 @@ class Mounted {
     bool passthrough = true;
     std::string boot_id = "this boot";
     vfs::CheckPolicy checks = vfs::CheckPolicy::kBoot;
+    /// Called before the daemon is ready, with the kernel's first requests in the queue.
+    std::function<void()> before_ready;
   };
 
   explicit Mounted(const World& world);
@@ -80,7 +83,6 @@ class Mounted {
   source::SourcePool sources;
   SessionRecords records;
   Notifier notifier;
-  vfs::Dentries dentries;
   vfs::Incarnations incarnations;
   vfs::LastErrors last_errors;
   vfs::FillReactions reactions;

@@ -2,108 +2,12 @@
 // Copyright the weightfs authors
 // The FUSE protocol over a socketpair: no mount, no privileges.
 
-#include "fake_kernel.hpp"
-#include "mounted.hpp"
+#include "fixture.hpp"
 
 #include "fuse/errno.hpp"
 
-#include <catch2/catch_test_macros.hpp>
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <array>
-#include <cerrno>
-#include <chrono>
-#include <fstream>
-#include <memory>
-
 using namespace weightfs;
 using namespace weightfs::fuse::test;
-
-namespace {
-
-constexpr std::size_t kWeights = 3 * 1024 * 1024 + 17;
-
-std::string weights() {
-  std::string text(kWeights, '\0');
-  std::uint32_t value = 1;
-  for (char& c : text) c = static_cast<char>((value = value * 1664525 + 1013904223) >> 24);
-  return text;
-}
-
-struct Fixture {
-  Fixture() : memory(keeper::SessionMemory::create()) {
-    std::filesystem::create_directories(scratch.path() / "model/sub");
-    write("model/config.json", "{}");
-    write("model/sub/w.safetensors", weights());
-    write("model/empty", "");
-    start();
-    daemon->add("org/name", scratch.path() / "model");
-  }
-  void write(const std::string& path, const std::string& content) const {
-    std::ofstream(scratch.path() / path, std::ios::binary) << content;
-  }
-  void start() {
-    daemon.reset();
-    daemon = std::make_unique<Mounted>(Mounted::World{.directory = scratch.path(),
-                                                      .memory = memory,
-                                                      .kernel = kernel,
-                                                      .backings = backings,
-                                                      .passthrough = passthrough,
-                                                      .boot_id = boot_id,
-                                                      .checks = checks});
-  }
-  std::uint64_t node(const std::string& path) {
-    const Reply reply = kernel.walk(path);
-    REQUIRE(reply.error == 0);
-    return reply.as<fuse_entry_out>().nodeid;
-  }
-  Reply open(std::uint64_t node) { return kernel.call(FUSE_OPEN, node, fuse_open_in{}); }
-  void release(std::uint64_t node) {
-    CHECK(kernel.call(FUSE_RELEASE, node, fuse_release_in{}).error == 0);
-  }
-  std::string read_all(std::uint64_t node) {
-    std::string all;
-    for (;;) {
-      const Reply part = kernel.read(node, all.size(), 1 << 20);
-      REQUIRE(part.error == 0);
-      if (part.payload.empty()) return all;
-      all += part.text();
-    }
-  }
-
-  ScratchDirectory scratch;
-  keeper::SessionMemory memory;
-  FakeKernel kernel;
-  FakeBackings backings;
-  bool passthrough = true;
-  std::string boot_id = "this boot";
-  vfs::CheckPolicy checks = vfs::CheckPolicy::kBoot;
-  std::unique_ptr<Mounted> daemon;
-};
-
-// Looks a path up until its node is such a one.
-template <class Predicate>
-std::uint64_t node_that(Fixture& fixture, const std::string& path, Predicate predicate) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (std::chrono::steady_clock::now() < deadline) {
-    const std::uint64_t now = fixture.node(path);
-    if (predicate(now)) return now;
-  }
-  FAIL("no such node in time");
-  return 0;
-}
-
-// Reads a file to its end and waits until it has a complete node.
-std::uint64_t complete(Fixture& fixture, const std::string& path) {
-  const std::uint64_t node = fixture.node(path);
-  CHECK(fixture.open(node).error == 0);
-  fixture.read_all(node);
-  fixture.release(node);
-  return node_that(fixture, path, [](std::uint64_t now) { return (now & 1) != 0; });
-}
-
-}  // namespace
 
 TEST_CASE("INIT negotiates what the mount relies on", "[fuse]") {
   Fixture fixture;
@@ -164,124 +68,61 @@ TEST_CASE("a file is read through its filling node, then has a complete one", "[
   CHECK(fixture.kernel.read(whole, 5, 100).text() == weights().substr(5, 100));
   fixture.release(whole);
   CHECK(fixture.backings.open == 0);
-  CHECK(fixture.kernel.notifications(1).front() == FUSE_NOTIFY_INVAL_ENTRY);
 }
 
-TEST_CASE("all opens of a complete node share one backing id until the last release", "[fuse]") {
-  Fixture fixture;
-  REQUIRE(fixture.kernel.init().error == 0);
-  fixture.daemon->wait_until_ready();
-  const std::uint64_t whole = complete(fixture, "org/name/sub/w.safetensors");
-  const int before = fixture.backings.opened;
-  REQUIRE(fixture.open(whole).error == 0);
-  REQUIRE(fixture.open(whole).error == 0);
-  CHECK(fixture.backings.opened == before + 1);
-  fixture.release(whole);
-  CHECK(fixture.backings.open == 1);
-
-  SECTION("also over a restart of the daemon") {
-    fixture.start();
-    fixture.daemon->wait_until_ready();
-    REQUIRE(fixture.open(whole).error == 0);
-    CHECK(fixture.backings.opened == before + 2);  // the probe of the new daemon
-    fixture.release(whole);
-    CHECK(fixture.backings.open == 1);
-  }
-  fixture.release(whole);
-  CHECK(fixture.backings.open == 0);
-}
-
-TEST_CASE("a successor understands the node ids that its predecessor gave out", "[fuse]") {
-  Fixture fixture;
-  REQUIRE(fixture.kernel.init().error == 0);
-  const std::uint64_t node = fixture.node("org/name/sub/w.safetensors");
-  REQUIRE(fixture.open(node).error == 0);
-  CHECK(fixture.kernel.read(node, 0, 10).text() == weights().substr(0, 10));
-  fixture.start();
-  CHECK(fixture.read_all(node) == weights());
-  fixture.release(node);
-  CHECK(fixture.daemon->filesystem.counters().open_files == 0);
-}
-
-TEST_CASE("requests that wait in the kernel while there is no daemon are answered by the next",
+TEST_CASE("only names of complete files are believed, and only attributes are ever told",
           "[fuse]") {
-  Fixture fixture;
-  REQUIRE(fixture.kernel.init().error == 0);
-  const std::uint64_t node = fixture.node("org/name/config.json");
-  fixture.daemon.reset();
-  const fuse_getattr_in in = {};
-  const std::uint64_t waiting =
-      fixture.kernel.send(FUSE_GETATTR, node, std::as_bytes(std::span(&in, 1)));
-  fixture.start();
-  CHECK(fixture.kernel.wait(waiting).as<fuse_attr_out>().attr.size == 2);
-  // The successor asked for what its predecessor had taken.
-  constexpr std::int32_t kResend = 7;
-  CHECK(fixture.kernel.notifications(1).front() == kResend);
-}
-
-TEST_CASE("after a boot a blob is checked before it is passed through", "[fuse]") {
   Fixture fixture;
   REQUIRE(fixture.kernel.init().error == 0);
   fixture.daemon->wait_until_ready();
   const std::string path = "org/name/sub/w.safetensors";
+  const auto filling = fixture.kernel.walk(path).as<fuse_entry_out>();
+  CHECK(filling.entry_valid == 0);
+  CHECK(filling.entry_valid_nsec == 0);
+  CHECK(filling.attr_valid == 1);
   const std::uint64_t whole = complete(fixture, path);
-  fixture.boot_id = "another boot";
+  const auto shown = fixture.kernel.walk(path).as<fuse_entry_out>();
+  CHECK(shown.entry_valid > 3600);
+  CHECK(shown.attr_valid > 3600);
+  CHECK(shown.attr.blocks == (kWeights + 511) / 512);
 
-  SECTION("an intact one gets its passthrough node once that is known") {
-    fixture.start();
-    fixture.daemon->wait_until_ready();
-    const std::uint64_t checked = fixture.node(path);
-    CHECK(checked == whole - 1);
-    REQUIRE(fixture.open(checked).error == 0);
-    CHECK(fixture.read_all(checked) == weights());
-    fixture.release(checked);
-    CHECK(complete(fixture, path) == whole);
+  const Digest digest = Digest::of(weights());
+  fixture.daemon->store->remove(digest);
+  fixture.daemon->filesystem.blob_gone(digest);
+  const auto told = fixture.kernel.notifications(2);  // the first asks for requests to be resent
+  REQUIRE(told.size() == 2);
+  REQUIRE(told[1].error == FUSE_NOTIFY_INVAL_INODE);
+  const auto inode = told[1].as<fuse_notify_inval_inode_out>();
+  CHECK(inode.ino == whole);
+  CHECK(inode.off == -1);  // no pages: that would wait for those that a READ holds
+  const Reply now = fixture.kernel.call(FUSE_GETATTR, whole, fuse_getattr_in{});
+  CHECK(now.as<fuse_attr_out>().attr.blocks == 0);
+  // The kernel believes in the name and is sent to look again.
+  CHECK(fixture.open(whole).error == -ESTALE);
+  CHECK(fixture.node(path) == filling.nodeid);
+}
+
+TEST_CASE("who has a file open keeps it when its snapshot leaves the catalog", "[fuse]") {
+  Fixture fixture;
+  REQUIRE(fixture.kernel.init().error == 0);
+  fixture.daemon->wait_until_ready();
+  std::uint64_t node = fixture.node("org/name/sub/w.safetensors");
+  SECTION("while it fills") {
   }
-  SECTION("a damaged one is never read, and fetched again") {
-    const Digest digest = Digest::of(weights());
-    const auto file =
-        fixture.scratch.path() / "store/blobs/sha256" / digest.hex().substr(0, 2) / digest.hex();
-    struct stat before = {};
-    REQUIRE(::stat(file.c_str(), &before) == 0);
-    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
-    {
-      std::fstream damaged(file, std::ios::in | std::ios::out | std::ios::binary);
-      damaged.seekp(1'000'000);
-      damaged.put(static_cast<char>(~weights()[1'000'000]));
-    }
-    const timespec times[] = {before.st_atim, before.st_mtim};
-    REQUIRE(::utimensat(AT_FDCWD, file.c_str(), times, 0) == 0);
-    fixture.start();
-    fixture.daemon->wait_until_ready();
-    const std::uint64_t checked = fixture.node(path);
-    REQUIRE(fixture.open(checked).error == 0);
-    CHECK(fixture.kernel.read(checked, 1'000'000, 4096).error == -EIO);
-    fixture.release(checked);
-    // No page of the damaged blob can be met there.
-    const std::uint64_t mended =
-        node_that(fixture, path, [&](std::uint64_t now) { return now != checked; });
-    REQUIRE(fixture.open(mended).error == 0);
-    CHECK(fixture.read_all(mended) == weights());
-    fixture.release(mended);
+  SECTION("when it is complete") {
+    node = complete(fixture, "org/name/sub/w.safetensors");
   }
-  SECTION("with verify_open=never it is passed through as it is") {
-    fixture.checks = vfs::CheckPolicy::kNever;
-    fixture.start();
-    fixture.daemon->wait_until_ready();
-    CHECK(fixture.node(path) == whole);
-  }
-  SECTION("with verify_open=always it never is") {
-    fixture.checks = vfs::CheckPolicy::kAlways;
-    fixture.boot_id = "this boot";
-    fixture.start();
-    fixture.daemon->wait_until_ready();
-    const std::uint64_t checked = fixture.node(path);
-    CHECK(checked == whole - 1);
-    REQUIRE(fixture.open(checked).error == 0);
-    CHECK(fixture.read_all(checked) == weights());
-    fixture.release(checked);
-    CHECK(fixture.node(path) == checked);
-  }
+  REQUIRE(fixture.open(node).error == 0);
+  fixture.daemon->catalog.remove("org/name");
+  fixture.daemon->store->remove(Digest::of(weights()));
+  CHECK(fixture.read_all(node) == weights());
+  // A read past the end asks for the size first.
+  const Reply status = fixture.kernel.call(FUSE_GETATTR, node, fuse_getattr_in{});
+  REQUIRE(status.error == 0);
+  CHECK(status.as<fuse_attr_out>().attr.size == kWeights);
+  CHECK(fixture.open(node).error == -ESTALE);
+  fixture.release(node);
+  CHECK(fixture.kernel.call(FUSE_GETATTR, node, fuse_getattr_in{}).error == -ESTALE);
 }
 
 TEST_CASE("directories list everything once, in both forms", "[fuse]") {

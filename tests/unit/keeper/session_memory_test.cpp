@@ -51,6 +51,8 @@ TEST_CASE("a session memory cannot be resized under the one who maps it") {
 
 TEST_CASE("a successor sees what was saved") {
   const Fd memory = SessionMemory::create();
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
   {
     SessionMemory session(memory);
     session.save_init(bytes("init as it came"));
@@ -59,11 +61,11 @@ TEST_CASE("a successor sees what was saved") {
     session.append("first");
     session.append("");
     session.append(std::string(64 << 10, 'x'));
-    session.add_backing(11, 3);
-    CHECK(session.count_open(11) == 2);
-    session.add_backing(12, SessionMemory::kCached);
+    first = session.add_open(11, 3, 100);
+    second = session.add_open(11, 3, 102);
+    session.add_open(12, SessionMemory::kCached, 104);
   }
-  const SessionMemory session(memory.duplicate());
+  SessionMemory session(memory.duplicate());
   CHECK(session.init_state() == SessionMemory::InitState::kDone);
   CHECK(session.saved_init() == bytes("init as it came"));
   CHECK(session.records() == std::vector<std::string>{"first", "", std::string(64 << 10, 'x')});
@@ -72,6 +74,26 @@ TEST_CASE("a successor sees what was saved") {
   CHECK(session.backing(11)->opens == 2);
   CHECK(session.backing(12)->backing_id == SessionMemory::kCached);
   CHECK_FALSE(session.backing(13));
+  CHECK(session.find_open(102)->node_id == 11);
+  CHECK(session.find_open(102)->handle == second);
+  CHECK_FALSE(session.find_open(106));
+  CHECK(session.remove_open(11, first) == 1);
+  CHECK(session.remove_open(11, second) == 0);
+  CHECK_FALSE(session.find_open(102));
+}
+
+TEST_CASE("a handle is removed once, also when its slot is in use again") {
+  const Fd memory = SessionMemory::create();
+  SessionMemory session(memory);
+  const std::uint64_t old = session.add_open(5, 1, 2);
+  CHECK(session.remove_open(5, old) == 0);
+  CHECK_FALSE(session.remove_open(5, old));
+  const std::uint64_t now = session.add_open(5, 1, 4);
+  CHECK(now != old);
+  CHECK_FALSE(session.remove_open(5, old));
+  CHECK_FALSE(session.remove_open(6, now));
+  CHECK_FALSE(session.remove_open(5, ~0ULL));
+  CHECK(session.backing(5)->opens == 1);
 }
 
 TEST_CASE("an INIT that was resent replaces the pending one, but none follows an answered one") {
@@ -86,13 +108,12 @@ TEST_CASE("an INIT that was resent replaces the pending one, but none follows an
   CHECK(error_of([&] { session.save_init(std::vector<std::byte>(1025)); }) == Errc::kInvalid);
 }
 
-TEST_CASE("the last release removes the slot, and slots are used again") {
+TEST_CASE("slots are used again") {
   const Fd memory = SessionMemory::create();
   SessionMemory session(memory);
   std::uint32_t left = 0;
-  for (std::uint64_t node = 1; node <= 2 * SessionMemory::kMaxBackingSlots; ++node) {
-    session.add_backing(node, 1);
-    left += session.count_release(node);
+  for (std::uint64_t node = 1; node <= 2 * SessionMemory::kMaxOpens; ++node) {
+    left += session.remove_open(node, session.add_open(node, 1, node)).value();
   }
   CHECK(left == 0);
   CHECK(session.backings().empty());
@@ -102,25 +123,26 @@ TEST_CASE("the last release removes the slot, and slots are used again") {
 TEST_CASE("misuse of a slot is an internal error and changes nothing") {
   const Fd memory = SessionMemory::create();
   SessionMemory session(memory);
-  session.add_backing(5, 1);
-  CHECK(error_of([&] { session.add_backing(5, 2); }) == Errc::kInternal);
-  CHECK(error_of([&] { session.add_backing(6, 0); }) == Errc::kInternal);
-  CHECK(error_of([&] { session.add_backing(0, 1); }) == Errc::kInternal);
-  CHECK(error_of([&] { session.count_open(6); }) == Errc::kInternal);
-  CHECK(error_of([&] { session.count_release(6); }) == Errc::kInternal);
+  session.add_open(5, 1, 2);
+  CHECK(error_of([&] { session.add_open(5, 2, 4); }) == Errc::kInternal);
+  CHECK(error_of([&] { session.add_open(6, 0, 4); }) == Errc::kInternal);
+  CHECK(error_of([&] { session.add_open(0, 1, 4); }) == Errc::kInternal);
+  CHECK(session.backings().size() == 1);
   CHECK(session.backing(5)->opens == 1);
 }
 
 TEST_CASE("a full table and a full log say so and keep what they have") {
   const Fd memory = SessionMemory::create();
   SessionMemory session(memory);
-  for (std::uint64_t node = 1; node <= SessionMemory::kMaxBackingSlots; ++node) {
-    session.add_backing(node, 1);
+  std::uint64_t some = 0;
+  for (std::uint64_t node = 1; node <= SessionMemory::kMaxOpens; ++node) {
+    const std::uint64_t handle = session.add_open(node, 1, node);
+    if (node == 77) some = handle;
   }
-  CHECK(error_of([&] { session.add_backing(1U << 30, 1); }) == Errc::kNoSpace);
-  CHECK(SessionMemory(memory).backings().size() == SessionMemory::kMaxBackingSlots);
-  session.count_release(77);
-  session.add_backing(1U << 30, 1);
+  CHECK(error_of([&] { session.add_open(1U << 30, 1, 1U << 30); }) == Errc::kNoSpace);
+  CHECK(SessionMemory(memory).backings().size() == SessionMemory::kMaxOpens);
+  session.remove_open(77, some);
+  session.add_open(1U << 30, 1, 1U << 30);
   CHECK(error_of([&] { session.append(std::string((64 << 10) + 1, 'x')); }) == Errc::kInvalid);
 
   const std::string record(64 << 10, 'x');
@@ -139,18 +161,18 @@ TEST_CASE("a session memory that is not one, is damaged or of another version is
     return memory;
   };
   constexpr std::uint64_t kSlots = 4096;
-  constexpr std::uint64_t kLog = kSlots + SessionMemory::kMaxBackingSlots * 16;
+  constexpr std::uint64_t kLog = kSlots + SessionMemory::kMaxOpens * 24;
 
   CHECK(error_of([&] { open(Fd(::memfd_create("empty", MFD_CLOEXEC))); }) == Errc::kCorrupt);
   CHECK(error_of([&] { open(damaged(0, 1)); }) == Errc::kCorrupt);
-  CHECK(error_of([&] { open(damaged(8, 2)); }) == Errc::kUnsupported);
+  CHECK(error_of([&] { open(damaged(8, 1)); }) == Errc::kUnsupported);
   CHECK(error_of([&] { open(damaged(16, 9)); }) == Errc::kCorrupt);         // ends inside a record
   CHECK(error_of([&] { open(damaged(16, ~0ULL)); }) == Errc::kCorrupt);     // longer than its room
   CHECK(error_of([&] { open(damaged(kLog, ~0ULL)); }) == Errc::kCorrupt);   // a huge record
   CHECK(error_of([&] { open(damaged(24, 1ULL << 32)); }) == std::nullopt);  // a touched, free slot
   CHECK(error_of([&] { open(damaged(24, ~0ULL)); }) == Errc::kCorrupt);
 
-  const Fd memory = damaged(kSlots, 7);                    // node 7, its state word still zero
+  const Fd memory = damaged(kSlots, 7);                    // node 7, the rest still zero
   CHECK(error_of([&] { open(memory); }) == std::nullopt);  // the slot does not count yet
   const std::uint64_t touched = 1ULL << 32;
   write_at(memory, 24, std::as_bytes(std::span(&touched, 1)));
@@ -160,16 +182,16 @@ TEST_CASE("a session memory that is not one, is damaged or of another version is
 TEST_CASE("threads count opens of shared node ids without losing any") {
   const Fd memory = SessionMemory::create();
   SessionMemory session(memory);
-  session.add_backing(1, 1);
+  session.add_open(1, 1, 0);
   {
     std::vector<std::jthread> threads;
     for (std::uint64_t own = 2; own < 6; ++own) {
       threads.emplace_back([&, own] {
         for (int i = 0; i < 2000; ++i) {
-          session.count_open(1);
-          session.add_backing(own, 1);
+          session.add_open(1, 1, 0);
+          const std::uint64_t handle = session.add_open(own, 1, 0);
           session.append("record");
-          session.count_release(own);
+          session.remove_open(own, handle);
         }
       });
     }
@@ -180,7 +202,7 @@ TEST_CASE("threads count opens of shared node ids without losing any") {
 }
 
 // The writer that is killed: step n is a function of n alone, so that what the memory must hold
-// after n steps can be computed.
+// after n steps can be computed. The request number of an open is its step.
 constexpr std::uint64_t kNodes = 37;
 
 struct Step {
@@ -198,11 +220,10 @@ std::string record_at(std::uint64_t n) {
 void perform(SessionMemory& session, std::uint64_t n) {
   const Step step = step_at(n);
   if (step.release) {
-    session.count_release(step.node);
-  } else if (session.backing(step.node)) {
-    session.count_open(step.node);
+    const auto opened = session.find_open(n - 3 * kNodes);
+    session.remove_open(step.node, opened.value().handle);
   } else {
-    session.add_backing(step.node, static_cast<std::int32_t>(step.node * 3));
+    session.add_open(step.node, static_cast<std::int32_t>(step.node * 3), n);
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the weightfs authors
+#include "vfs/complete_nodes.hpp"
 #include "vfs/consumer.hpp"
-#include "vfs/dentries.hpp"
 #include "vfs/hit_ledger.hpp"
 #include "vfs/incarnations.hpp"
 #include "vfs/last_errors.hpp"
@@ -25,15 +25,6 @@ class MemoryLog final : public SessionLog {
 
  private:
   std::vector<std::string> records_;
-};
-
-class Recorder final : public Invalidator {
- public:
-  void entry(NodeId parent, const std::string& name) override {
-    entries.emplace_back(parent.value(), name);
-  }
-  void node(NodeId) override {}
-  std::vector<std::pair<std::uint64_t, std::string>> entries;
 };
 
 }  // namespace
@@ -84,17 +75,15 @@ TEST_CASE("an incarnation never goes down, also when a digest is learned and aft
   CHECK(successor.sum(unlearned, learned) == 2);
 }
 
-TEST_CASE("every name that was given for a content is invalidated once") {
-  Recorder recorder;
-  Dentries dentries(recorder);
-  dentries.remember(Digest::of("x"), NodeId(5), "a");
-  dentries.remember(Digest::of("x"), NodeId(5), "a");
-  dentries.remember(Digest::of("x"), NodeId(6), "b");
-  dentries.remember(Digest::of("y"), NodeId(6), "c");
-  dentries.invalidate(Digest::of("x"));
-  CHECK(recorder.entries == std::vector<std::pair<std::uint64_t, std::string>>{{5, "a"}, {6, "b"}});
-  dentries.invalidate(Digest::of("x"));
-  CHECK(recorder.entries.size() == 2);
+TEST_CASE("the nodes that were shown as complete are told once when their blob goes") {
+  CompleteNodes nodes;
+  nodes.remember(Digest::of("x"), NodeId(5));
+  nodes.remember(Digest::of("x"), NodeId(5));
+  nodes.remember(Digest::of("x"), NodeId(7));
+  nodes.remember(Digest::of("y"), NodeId(9));
+  CHECK(nodes.take(Digest::of("x")) == std::vector<NodeId>{NodeId(5), NodeId(7)});
+  CHECK(nodes.take(Digest::of("x")).empty());
+  CHECK(nodes.take(Digest::of("y")) == std::vector<NodeId>{NodeId(9)});
 }
 
 TEST_CASE("a complete file is one hit per consumer however often it is opened") {
