@@ -84,6 +84,7 @@ class Service final : public Operations {
   [[nodiscard]] api::Freed release(const Snapshots& snapshots, const std::set<Digest>& kept,
                                    DryRun dry_run);
   void discard_partials(const Snapshots& snapshots);
+  bool discard_partial(const Digest& key, const snapshot::File& file);
   [[nodiscard]] std::vector<std::string> files_with(const Digest& digest) const;
 
   void explain_directory(api::Why& why, const std::string& inside) const;

@@ -6,12 +6,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <map>
+#include <thread>
+#include <utility>
 
 namespace weightfs::control {
 
 namespace {
+
+/// For fills to close that nobody wants any more: a flush of what they hold.
+constexpr std::chrono::seconds kClosingPatience{10};
+constexpr std::chrono::milliseconds kClosingPause{10};
 
 void refuse_pinned(const catalog::Model& model) {
   if (!model.pinned) return;
@@ -61,21 +68,43 @@ api::Freed Service::release(const Snapshots& snapshots, const std::set<Digest>& 
   return freed;
 }
 
-/// What was fetched of files that nobody fetches now.
+/// Throws away what was fetched of files that are not complete. A fill that nobody wants any more
+/// closes a moment later, and is waited for; one that somebody reads keeps its bytes.
 void Service::discard_partials(const Snapshots& snapshots) {
-  std::set<Digest> running;
-  for (const fetch::FillPtr& fill : parts_.fetcher.fills()) running.insert(fill->target().key());
+  std::map<Digest, snapshot::File> partial;
   for (const auto& snapshot : snapshots) {
     for (std::size_t i = 0; i < snapshot->files().size(); ++i) {
       const fetch::Target target{.snapshot = snapshot, .file_index = i, .source = nullptr};
-      const snapshot::File& file = target.file();
-      if (file.sha256 && parts_.store.contains(*file.sha256)) continue;
-      const Digest key = target.key();
-      if (running.contains(key)) continue;
-      // Without a digest they were all of one version, by their validator.
-      if (file.sha256 && parts_.store.partial_bytes(key) > 0) parts_.mount.bytes_discarded(key);
-      parts_.store.discard_partial(key);
+      const bool complete = target.file().sha256 && parts_.store.contains(*target.file().sha256);
+      if (!complete) partial.emplace(target.key(), target.file());
     }
+  }
+  const auto deadline = std::chrono::steady_clock::now() + kClosingPatience;
+  while (!partial.empty()) {
+    std::map<Digest, snapshot::File> closing;
+    for (const fetch::FillPtr& fill : parts_.fetcher.fills()) {
+      const auto node = partial.extract(fill->target().key());
+      if (node && fill->progress().holders == 0) closing.emplace(node.key(), node.mapped());
+    }
+    for (const auto& [key, file] : partial) {
+      if (!discard_partial(key, file)) closing.emplace(key, file);
+    }
+    if (std::chrono::steady_clock::now() >= deadline) return;
+    partial = std::move(closing);
+    if (!partial.empty()) std::this_thread::sleep_for(kClosingPause);
+  }
+}
+
+/// False while somebody fills it.
+bool Service::discard_partial(const Digest& key, const snapshot::File& file) {
+  // Without a digest the bytes were all of one version, by its validator.
+  if (file.sha256 && parts_.store.partial_bytes(key) > 0) parts_.mount.bytes_discarded(key);
+  try {
+    parts_.store.discard_partial(key);
+    return true;
+  } catch (const Error& error) {
+    if (error.code() != Errc::kBusy) throw;
+    return false;
   }
 }
 

@@ -26,7 +26,8 @@ struct FillProgress {
   std::uint64_t written = 0;   ///< bytes on disk
   std::uint64_t hashed = 0;    ///< bytes behind the contiguous frontier
   std::uint64_t received = 0;  ///< bytes taken from the source by this process
-  std::size_t parked = 0;      ///< readers that wait
+  unsigned holders = 0;        ///< who holds it, to read or to wait for its end
+  std::size_t parked = 0;      ///< reads that wait
   unsigned connections = 0;    ///< ranged requests running
   bool streaming = false;      ///< past the disk, through bounded memory
 };

@@ -312,6 +312,7 @@ FillProgress FillLedger::progress() const {
           .written = complete ? planner_.size() : on_disk,
           .hashed = complete ? planner_.size() : hashed_,
           .received = received_,
+          .holders = holders_,
           .parked = parked_.size(),
           .connections = running_,
           .streaming = place_ == Place::kMemory};

@@ -60,16 +60,14 @@ void OpenFiles::adopt(NodeId node, std::uint32_t opens) {
 
 void OpenFiles::release(NodeId node) {
   // Destroyed after the lock: it may close a partial blob.
-  const auto gone = files_.with([&](Files& files) -> std::optional<OpenFile> {
+  const auto gone = files_.with([&](Files& files) -> Files::node_type {
     const auto found = files.find(node.value());
-    if (found == files.end()) return std::nullopt;
+    if (found == files.end()) return {};
     if (found->second.opens > 1) {
       --found->second.opens;
-      return std::nullopt;
+      return {};
     }
-    OpenFile last = std::move(found->second);
-    files.erase(found);
-    return last;
+    return files.extract(found);
   });
 }
 

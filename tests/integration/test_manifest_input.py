@@ -40,6 +40,8 @@ BAD = {
     "a NUL": listing(entry("a\0b")),
     "a name of 256 bytes": listing(entry("x" * 256)),
     "a path of 5000 bytes": listing(entry("/".join(["x" * 100] * 50))),
+    "a path of 129 components": listing(entry("/".join(["d"] * 129))),
+    "a size of more than 64 TiB": listing(entry("a", (64 << 40) + 1)),
     "a duplicate": listing(entry("a"), entry("a")),
     "a duplicate that differs": listing(entry("a"), entry("a", 0, EMPTY)),
     "a file that is also a folder": listing(entry("a"), entry("a/b")),
@@ -211,7 +213,7 @@ def test_a_hundred_thousand_files(weightfs):
 
 
 def test_a_deep_tree(weightfs):
-    path = "/".join(f"d{i}" for i in range(200)) + "/leaf"
+    path = "/".join(f"d{i}" for i in range(127)) + "/leaf"  # 128 components are the limit
     with hostile.HostileOrigin(models.served("m", {path: b"deep"})) as source:
         mounted = weightfs({NAME: source.url("m/")})
         assert read_at(mounted.mount / NAME / path, 0, 10) == b"deep"

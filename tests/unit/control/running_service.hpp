@@ -97,6 +97,16 @@ class RunningService {
     const std::string hex = Digest::of(content).hex();
     return directory_.path() / "store" / "blobs" / "sha256" / hex.substr(0, 2) / hex;
   }
+  /// The fill of a file of a model, which a reader shares.
+  fetch::FillPtr open(const std::string& name, const std::string& path) {
+    const auto snapshot = catalog.snapshot(catalog.find(name)->current);
+    return fetcher_.fill({.snapshot = snapshot,
+                          .file_index = snapshot->index_of(path).value(),
+                          .source = sources_.get(snapshot->source())});
+  }
+  [[nodiscard]] bool has_partial_blobs() const {
+    return !std::filesystem::is_empty(directory_.path() / "store" / "partial");
+  }
   /// Warms and waits.
   api::Progress fetch(const std::string& name) {
     api::Progress progress = service.warm(name);

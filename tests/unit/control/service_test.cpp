@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <optional>
 #include <string>
 #include <vector>
@@ -199,6 +200,24 @@ TEST_CASE("evict gives back the bytes, keeps the name, and leaves what a pinned 
   CHECK(error_of([&] { (void)bench.service.evict("org/twin", DryRun::kNo); }) == Errc::kBusy);
   CHECK(error_of([&] { (void)bench.service.remove("org/twin", DryRun::kNo); }) == Errc::kBusy);
   CHECK(bench.fetch("org/m").complete);
+}
+
+TEST_CASE("what was fetched of a file is thrown away once its last reader has gone") {
+  Bench bench;
+  std::promise<void> answered;
+  fetch::FillPtr fill = bench.open("org/m", "model.bin");
+  fill->read(0, 1, [&](const fetch::ReadResult& result) {
+    CHECK_FALSE(result.error);
+    answered.set_value();
+  });
+  REQUIRE(answered.get_future().wait_for(std::chrono::seconds(30)) == std::future_status::ready);
+  (void)bench.service.evict("org/m", DryRun::kNo);
+  CHECK(fill->progress().state != fetch::FillState::kFailed);  // its reader goes on
+
+  fill.reset();
+  (void)bench.service.remove("org/m", DryRun::kNo);
+  CHECK_FALSE(bench.has_partial_blobs());
+  CHECK_FALSE(fs::exists(bench.blob(kWeights)));
 }
 
 TEST_CASE("remove takes the name and the bytes that nobody else has") {
