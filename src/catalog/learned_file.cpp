@@ -18,6 +18,14 @@ namespace {
 
 constexpr std::uint64_t kMaxBytes = 1ULL << 30;
 
+std::string content_of(const std::filesystem::path& file) {
+  try {
+    return read_file(file, kMaxBytes);
+  } catch (const Error&) {
+    return "";
+  }
+}
+
 }  // namespace
 
 void append_learned(const std::filesystem::path& file, const LearnedDigest& learned) {
@@ -26,14 +34,18 @@ void append_learned(const std::filesystem::path& file, const LearnedDigest& lear
   // One write, so that a killed process leaves a whole line or none.
   const ssize_t put = ::write(fd.value(), line.data(), line.size());
   if (put < 0) throw_errno(errno, "append to " + file.string());
-  // A disk that takes less is full.
-  if (put != static_cast<ssize_t>(line.size())) throw_errno(ENOSPC, "append to " + file.string());
+  if (put == static_cast<ssize_t>(line.size())) return;
+  // A disk that takes less is full. What it took would spoil the next line.
+  const off_t end = ::lseek(fd.value(), 0, SEEK_CUR);
+  if (end >= put && ::ftruncate(fd.value(), end - put) != 0) {
+    throw_errno(errno, "cut " + file.string());
+  }
+  throw_errno(ENOSPC, "append to " + file.string());
 }
 
 std::vector<LearnedDigest> read_learned(const std::filesystem::path& file) {
   std::vector<LearnedDigest> all;
-  if (!std::filesystem::exists(file)) return all;
-  std::istringstream lines(read_file(file, kMaxBytes));
+  std::istringstream lines(content_of(file));
   for (std::string line; std::getline(lines, line);) {
     LearnedDigest learned;
     const auto [end, error] =

@@ -15,7 +15,7 @@ using snapshot::LearnedDigest;
 /// is learned again with the next fill of that file. Throws Error(kNoSpace, kIo).
 void append_learned(const std::filesystem::path& file, const LearnedDigest& learned);
 
-/// An absent file is empty; a torn or foreign line is passed over.
+/// An absent or unreadable file is empty; a torn or foreign line is passed over.
 [[nodiscard]] std::vector<LearnedDigest> read_learned(const std::filesystem::path& file);
 
 }  // namespace weightfs::catalog

@@ -193,6 +193,9 @@ TEST_CASE("what was learned is known although it cannot be written", "[catalog]"
   const auto whole = state.catalog->snapshot(provisional->key());
   REQUIRE(whole->id());
   CHECK(state.catalog->snapshot_by_id(*whole->id()));
+  // Lines that cannot be read cost what is in them and no more.
+  CHECK_NOTHROW(state.reopen());
+  CHECK(state.catalog->snapshot(provisional->key()));
 }
 
 TEST_CASE("the last digest survives a restart even if the whole cannot be written", "[catalog]") {
