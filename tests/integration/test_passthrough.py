@@ -103,7 +103,7 @@ def test_a_handle_opened_while_filling_goes_on_after_completion(weightfs, origin
 
 
 def test_the_name_leads_to_the_complete_file_soon_after_completion(weightfs, origin, small, mode):
-    """Without closing anything: lookups that the kernel had cached are invalidated."""
+    """Without closing anything: the name of a file that fills is looked up at every open."""
     if mode != "passthrough":
         pytest.skip("about passthrough only")
     mounted = weightfs({NAME: origin().url("small/")})
