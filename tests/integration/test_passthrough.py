@@ -119,3 +119,18 @@ def test_the_name_leads_to_the_complete_file_soon_after_completion(weightfs, ori
             return mounted.reads() == before
 
         until(kernel_serves, 10, "a new open is passed through")
+
+
+def test_an_evicted_file_shows_no_blocks_at_once_and_its_next_open_fetches_it(weightfs, origin, small, mode):
+    """The kernel believes in the node for ever: it is told about the attributes, and OPEN is ESTALE."""
+    mounted = weightfs({NAME: origin().url("small/")}, passthrough=mode == "passthrough")
+    path = mounted.mount / NAME / SHARD
+    mounted.wait(NAME)
+    same_file(path, small.path(SHARD))
+    assert os.stat(path).st_blocks > 0
+    with open(path, "rb") as held:
+        mounted.cli("evict", NAME)
+        assert os.stat(path).st_blocks == 0
+        same_file(path, small.path(SHARD))
+        assert held.read() == small.data(SHARD)
+    same_file(path, small.path(SHARD))
