@@ -167,8 +167,12 @@ FilesystemUsage Filesystem::usage() const {
 
 // What is open stays what it was, also when its snapshot has left the catalog.
 PlacePtr Filesystem::place_of(NodeId node) {
-  if (PlacePtr open = open_files_.place(node)) return open;
-  return std::make_shared<const Place>(places_.at(node));
+  try {
+    return std::make_shared<const Place>(places_.at(node));  // as it is now: digests are learned
+  } catch (const Error&) {
+    if (PlacePtr open = open_files_.place(node)) return open;
+    throw;
+  }
 }
 
 fetch::Target Filesystem::target(const Place& file) const {

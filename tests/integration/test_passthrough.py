@@ -103,7 +103,7 @@ def test_a_handle_opened_while_filling_goes_on_after_completion(weightfs, origin
 
 
 def test_the_name_leads_to_the_complete_file_soon_after_completion(weightfs, origin, small, mode):
-    """Without closing anything: lookups that the kernel had cached are invalidated."""
+    """Without closing anything: the name of a file that fills is looked up at every open."""
     if mode != "passthrough":
         pytest.skip("about passthrough only")
     mounted = weightfs({NAME: origin().url("small/")})
@@ -119,3 +119,18 @@ def test_the_name_leads_to_the_complete_file_soon_after_completion(weightfs, ori
             return mounted.reads() == before
 
         until(kernel_serves, 10, "a new open is passed through")
+
+
+def test_an_evicted_file_shows_no_blocks_at_once_and_its_next_open_fetches_it(weightfs, origin, small, mode):
+    """The kernel believes in the node for ever: it is told about the attributes, and OPEN is ESTALE."""
+    mounted = weightfs({NAME: origin().url("small/")}, passthrough=mode == "passthrough")
+    path = mounted.mount / NAME / SHARD
+    mounted.wait(NAME)
+    same_file(path, small.path(SHARD))
+    assert os.stat(path).st_blocks > 0
+    with open(path, "rb") as held:
+        mounted.cli("evict", NAME)
+        assert os.stat(path).st_blocks == 0
+        same_file(path, small.path(SHARD))
+        assert held.read() == small.data(SHARD)
+    same_file(path, small.path(SHARD))
