@@ -18,8 +18,9 @@ enum class Keep { kStore, kMemoryOnly };
 struct FetcherOptions {
   unsigned connections = 64;  ///< ranged requests at once, in all
   unsigned connections_per_blob = 16;
-  std::uint64_t part_size = store::kPartSize;   ///< largest ranged request, bytes
-  std::chrono::milliseconds deadline{120'000};  ///< no progress for this long ends a wait
+  std::uint64_t part_size = store::kPartSize;  ///< largest ranged request, bytes
+  /// No progress for this long ends a wait; twice this long without a connection to wait for.
+  std::chrono::milliseconds deadline{120'000};
   /// Under kStrict a file is held until it is verified, which takes the store: without its disk,
   /// and under kMemoryOnly, reads fail rather than give out what nobody verified.
   Verify verify = Verify::kStream;

@@ -52,7 +52,7 @@ class Fill {
   /// Reads up to `size` bytes (less only at the end of the file). `done` is called exactly once: at
   /// once on this thread where the bytes are there, else later on a fetch thread; never under a
   /// lock. It must not block. Bytes are demanded ahead of everything else. Under verify=strict it
-  /// waits for the whole. Error codes: kTimedOut (no progress for the deadline), kChanged,
+  /// waits for the whole. Error codes: kTimedOut (see FetcherOptions::deadline), kChanged,
   /// kCorrupt, kPermission, kNotFound, kCancelled.
   virtual ReadId read(std::uint64_t offset, std::uint64_t size, ReadDone done) = 0;
   /// Ends a parked read with kCancelled; nothing happens if it is over.
