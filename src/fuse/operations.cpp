@@ -170,7 +170,8 @@ void reply_open(OperationContext& context, Opening opening,
     const OpenMode mode = context.modes.open(opening.node, result.blob, opening.number);
     info.fh = mode.handle;
     info.backing_id = mode.backing_id.value_or(0);
-    info.keep_cache = mode.backing_id ? 0 : 1;  // with passthrough the kernel would answer EIO
+    // With passthrough the kernel would answer EIO to it.
+    info.keep_cache = !mode.backing_id && context.own_pages.contains(opening.node) ? 1 : 0;
     info.noflush = 1;
   } catch (const Error& error) {
     context.filesystem.release(opening.node);
@@ -181,7 +182,9 @@ void reply_open(OperationContext& context, Opening opening,
     // The opener was interrupted, or we are muted: no RELEASE of this handle will follow.
     context.modes.release(opening.node, info.fh);
     context.filesystem.release(opening.node);
+    return;
   }
+  if (info.backing_id == 0) context.own_pages.add(opening.node);
 }
 
 void open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) noexcept {

@@ -4,6 +4,8 @@
 
 #include "fixture.hpp"
 
+#include "store/partial_blob.hpp"
+
 using namespace weightfs;
 using namespace weightfs::fuse::test;
 
@@ -72,6 +74,7 @@ TEST_CASE("after a boot a blob is checked before it is passed through", "[fuse]"
     REQUIRE(fixture.open(mended).error == 0);
     CHECK(fixture.read_all(mended) == weights());
     fixture.release(mended);
+    REQUIRE(in_time([&] { return std::filesystem::exists(fixture.blob()); }));
     // The judgement on the old file came first, and another read of it is none on the new one.
     CHECK(fixture.kernel.read(checked, kDamaged, 4096).error == -EIO);
     CHECK(std::filesystem::exists(fixture.blob()));
@@ -79,16 +82,23 @@ TEST_CASE("after a boot a blob is checked before it is passed through", "[fuse]"
     CHECK(fixture.node(path) == mended);
   }
   SECTION("an intact one is read although its midstates cannot be had or renewed") {
-    const std::filesystem::path parts = fixture.blob().string() + ".parts";
-    std::filesystem::remove(parts);
-    std::filesystem::create_directories(parts / "in the way");
+    std::string parts;  // more than one, so that there are midstates
+    while (parts.size() <= store::kPartSize) parts += weights();
+    fixture.write("model/sub/parts", parts);
+    fixture.add_listed("org/listed", "parts", parts.size(), parts);
+    const std::uint64_t twin = complete(fixture, "org/listed/parts");
+    const std::filesystem::path midstates = fixture.blob(parts).string() + ".parts";
+    REQUIRE(in_time([&] { return std::filesystem::exists(midstates); }));
+    std::filesystem::remove(midstates);
+    std::filesystem::create_directories(midstates / "in the way");
     fixture.start();
     fixture.daemon->wait_until_ready();
-    const std::uint64_t checked = fixture.node(path);
+    const std::uint64_t checked = fixture.node("org/listed/parts");
+    CHECK(checked == twin - 1);
     REQUIRE(fixture.open(checked).error == 0);
-    CHECK(fixture.read_all(checked) == weights());
+    CHECK(fixture.read_all(checked) == parts);
     fixture.release(checked);
-    CHECK(fixture.node(path) == whole);
+    CHECK(fixture.node("org/listed/parts") == twin);
   }
 }
 
@@ -123,6 +133,7 @@ TEST_CASE("an open that starts a fill which disowns the pages of its node looks 
   REQUIRE(fixture.open(node).error == 0);
   CHECK(fixture.kernel.read(node, 0, 4096).text() == weights().substr(0, 4096));
   fixture.release(node);
+  REQUIRE(in_time([&] { return fixture.daemon->fetcher->fills().empty(); }));
   fixture.daemon->fetcher->set_keep(fetch::Keep::kStore);
   CHECK(fixture.open(node).error == -ESTALE);
   CHECK(fixture.daemon->filesystem.counters().open_files == 0);

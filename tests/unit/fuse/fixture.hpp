@@ -76,17 +76,18 @@ struct Fixture {
     CHECK(kernel.call(FUSE_RELEASE, node, closing(node)).error == 0);
   }
   /// Adds a model of one file whose digest comes with the listing.
-  void add_listed(const std::string& name, const std::string& path, std::uint64_t size) const {
+  void add_listed(const std::string& name, const std::string& path, std::uint64_t size,
+                  const std::string& content = weights()) const {
     snapshot::File file;
     file.path = path;
     file.size = size;
-    file.sha256 = Digest::of(weights());
+    file.sha256 = Digest::of(content);
     const std::string source = "file://" + (scratch.path() / "model/sub").string();
     daemon->catalog.add(name, source,
                         std::make_shared<const snapshot::Snapshot>(source, "r", std::vector{file}));
   }
-  [[nodiscard]] std::filesystem::path blob() const {
-    const std::string name = Digest::of(weights()).hex();
+  [[nodiscard]] std::filesystem::path blob(const std::string& content = weights()) const {
+    const std::string name = Digest::of(content).hex();
     return scratch.path() / "store/blobs/sha256" / name.substr(0, 2) / name;
   }
   /// Changes a byte of the blob behind everybody's back.
@@ -124,16 +125,23 @@ struct Fixture {
   std::unique_ptr<Mounted> daemon;
 };
 
+/// Asks until it is so; false if it is not for a minute.
+template <class Predicate>
+bool in_time(Predicate predicate) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!predicate()) {
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
 /// Looks a path up until its node is such a one.
 template <class Predicate>
 std::uint64_t node_that(Fixture& fixture, const std::string& path, Predicate predicate) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (std::chrono::steady_clock::now() < deadline) {
-    const std::uint64_t now = fixture.node(path);
-    if (predicate(now)) return now;
-  }
-  FAIL("no such node in time");
-  return 0;
+  std::uint64_t now = 0;
+  REQUIRE(in_time([&] { return predicate(now = fixture.node(path)); }));
+  return now;
 }
 
 /// Reads a file to its end and waits until it has a complete node.
