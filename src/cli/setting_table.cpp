@@ -117,13 +117,13 @@ constexpr std::array kTable{
             [](Settings& s, const std::string& t) { s.user = t; },
             [](const Settings& s) { return s.user; }},
     Setting{"mode", kText, "MODE", "prod",
-            "prod: the cache. off: neither read nor write the store. shadow: off, but report what the "
-            "cache would have done.",
+            "prod: the cache. off: neither read nor write the store. shadow: as off; what the cache "
+            "would have done is not reported yet.",
             [](Settings& s, const std::string& t) { s.mode = word(kModes, t); },
             [](const Settings& s) { return word_of(kModes, s.mode); }},
     Setting{"admission", kText, "POLICY", "always",
-            "What is kept of what was fetched: always, second-reference (by the second consumer) or "
-            "never.",
+            "What is kept of what was fetched: always, or never. second-reference is accepted, and "
+            "keeps always for now.",
             [](Settings& s, const std::string& t) { s.admission = word(kAdmissions, t); },
             [](const Settings& s) { return word_of(kAdmissions, s.admission); }},
     Setting{"verify", kText, "WHEN", "stream",

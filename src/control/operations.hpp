@@ -27,7 +27,7 @@ enum class Unmount { kNow, kLazy };
 /// What the control API can be asked, as calls: the seam between the routes and the daemon.
 ///
 /// Thread-safe. Every failure is an Error; Error(kNotFound) for a name that is not in the catalog.
-/// Those that take a Job may run for hours, the others answer at once.
+/// Those that take a Job may run for hours, the others within seconds.
 class Operations {
  public:
   virtual ~Operations() = default;

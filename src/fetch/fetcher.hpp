@@ -18,11 +18,12 @@ namespace weightfs::fetch {
 /// Runs all fills: one per key however many readers, demand before the rest of a file before
 /// background work, within the connection limits, with the hash following each contiguous frontier.
 ///
-/// Threads: up to `connections` workers ("fetch-N", started as needed, each runs one ranged read at
-/// a time on its own stack), `hash_threads` hashers ("hash-N"), one timer ("fetch-timer": backoff,
-/// deadlines) and one checkpointer ("fetch-sync": flushes, closing). Thread-safe. The destructor
-/// cancels what runs and joins; partial blobs stay for the next start. `store`, `clock` and
-/// `observer` must outlive it. A FillPtr may outlive it, but its reads then fail with kCancelled.
+/// Threads: up to `connections` workers that get on ("fetch-N", started as needed, each runs one
+/// ranged read at a time on its own stack; at most four times as many in all, see PartWorkers),
+/// `hash_threads` hashers ("hash-N"), one timer ("fetch-timer": backoff, deadlines) and one
+/// checkpointer ("fetch-sync": flushes, closing). Thread-safe. The destructor cancels what runs and
+/// joins; partial blobs stay for the next start. `store`, `clock` and `observer` must outlive it. A
+/// FillPtr may outlive it, but its reads then fail with kCancelled.
 class Fetcher {
  public:
   Fetcher(store::Store& store, const Clock& clock, FillObserver& observer, FetcherOptions options,

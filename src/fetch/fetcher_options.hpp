@@ -19,7 +19,8 @@ struct FetcherOptions {
   unsigned connections = 64;  ///< ranged requests at once, in all
   unsigned connections_per_blob = 16;
   std::uint64_t part_size = store::kPartSize;  ///< largest ranged request, bytes
-  /// No progress for this long ends a wait; twice this long without a connection to wait for.
+  /// A wait ends after this long without a byte; where the fill got no connection at all, after
+  /// twice as long.
   std::chrono::milliseconds deadline{120'000};
   /// Under kStrict a file is held until it is verified, which takes the store: without its disk,
   /// and under kMemoryOnly, reads fail rather than give out what nobody verified.

@@ -14,7 +14,8 @@
 
 namespace weightfs::fetch {
 
-/// How much of the file is wanted beyond what readers wait for. Only ever goes up.
+/// How much of the file is wanted beyond what readers wait for. Goes up as long as anybody holds
+/// the fill.
 enum class Want { kDemand, kBackground, kFile };
 
 enum class FillState { kFilling, kComplete, kFailed };
@@ -43,17 +44,18 @@ using ReadId = std::uint64_t;
 /// One blob on its way from its source into the store, shared by all its readers. Made by Fetcher.
 ///
 /// Thread-safe. Keeps working while any reader holds it; after completion it serves reads from the
-/// verified blob, after failure every read gets the error that ended it. Holds what it needs of the
-/// Fetcher, which must outlive it.
+/// verified blob, after failure every read gets the error that ended it. May outlive the Fetcher:
+/// its reads then fail with kCancelled.
 class Fill {
  public:
   virtual ~Fill() = default;
 
   /// Reads up to `size` bytes (less only at the end of the file). `done` is called exactly once: at
-  /// once on this thread where the bytes are there, else later on a fetch thread; never under a
-  /// lock. It must not block. Bytes are demanded ahead of everything else. Under verify=strict it
-  /// waits for the whole. Error codes: kTimedOut (see FetcherOptions::deadline), kChanged,
-  /// kCorrupt, kPermission, kNotFound, kCancelled.
+  /// once on this thread where the bytes are there, else later on a fetch thread or on that of
+  /// another call of this fill (read, cancel); never under a lock. It must not block. Bytes are
+  /// demanded ahead of everything else. Under verify=strict it waits for the whole. Error codes:
+  /// kTimedOut (see FetcherOptions::deadline), kChanged, kCorrupt, kPermission, kNotFound,
+  /// kCancelled.
   virtual ReadId read(std::uint64_t offset, std::uint64_t size, ReadDone done) = 0;
   /// Ends a parked read with kCancelled; nothing happens if it is over.
   virtual void cancel(ReadId id) = 0;

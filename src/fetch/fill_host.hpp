@@ -28,8 +28,9 @@ struct FillContext {
   FetchTally tally;
 };
 
-/// What a fill asks of whoever runs it. Each call only queues the fill: it returns at once, may
-/// come when there is nothing to do after all, and from any thread, with no lock of the fill held.
+/// What a fill asks of whoever runs it. Each call but released() only queues the fill: it returns
+/// at once, may come when there is nothing to do after all, and from any thread, with no lock of
+/// the fill held.
 class FillHost {
  public:
   virtual ~FillHost() = default;

@@ -390,8 +390,8 @@ void FillLedger::keep_out(TimePoint now) noexcept {
   if (!trying()) last_progress_ = now;
 }
 
-/// Likewise, time in which this fill had no connection because others had them all does not count
-/// for what the source is given.
+/// Time in which others had all the connections is not held against the source: the deadline runs
+/// from the first part that starts.
 std::optional<Part> FillLedger::start(Part::Kind kind, ByteRange range, TimePoint now) {
   kept_out_ = false;
   if (running_ == 0 && !retry_.probing()) last_progress_ = now;

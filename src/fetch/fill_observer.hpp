@@ -10,8 +10,8 @@ namespace weightfs::fetch {
 
 /// Told about what happens to fills, after it can be seen (Fill::progress(), a new Fetcher::fill())
 /// and before the reads that waited for it are answered. Called without a lock held, on a fetch
-/// thread; on_loader on the thread of the read that showed it. Must not block for long and must not
-/// throw. Must outlive the Fetcher.
+/// thread or on that of the read that found it out; on_loader on the thread of the read that showed
+/// it. Must not block for long and must not throw. Must outlive the Fetcher.
 class FillObserver {
  public:
   virtual ~FillObserver() = default;

@@ -13,8 +13,8 @@ namespace weightfs::fuse {
 /// Writes notifications to the kernel, on the caller's thread. What it sends takes no lock that
 /// waits for a request of ours: FUSE_NOTIFY_INVAL_INODE with a negative offset finds the inode and
 /// marks its attributes as old, and touches neither its pages nor a directory
-/// (fs/fuse/inode.c, fuse_reverse_inval_inode). The inode cannot be on its way out with a READ of
-/// ours outstanding, for the file that the READ is for holds it.
+/// (fs/fuse/inode.c, fuse_reverse_inval_inode). Looking the inode up waits for one
+/// that is being evicted; such an inode has no READ left, since the file of a READ holds its inode.
 ///
 /// Thread-safe. Owns a descriptor of the connection.
 class Notifier final : public vfs::Invalidator {

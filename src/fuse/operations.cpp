@@ -86,7 +86,7 @@ void init(void* userdata, fuse_conn_info* connection) noexcept {
   connection->max_backing_stack_depth = 0;
   fuse_unset_feature_flag(connection,
                           FUSE_CAP_WRITEBACK_CACHE);  // the kernel refuses both together
-  // Content changes only when we say so; mtime-based guessing costs a GETATTR per read.
+  // The content of a node never changes; guessing by mtime would cost a GETATTR per read.
   fuse_unset_feature_flag(connection, FUSE_CAP_AUTO_INVAL_DATA);
   fuse_set_feature_flag(connection, FUSE_CAP_EXPLICIT_INVAL_DATA);
   fuse_set_feature_flag(connection, FUSE_CAP_PARALLEL_DIROPS);

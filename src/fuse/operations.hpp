@@ -14,8 +14,8 @@ struct fuse_lowlevel_ops;
 
 namespace weightfs::fuse {
 
-/// What every operation gets as libfuse's userdata. A value of references; all must outlive the
-/// session.
+/// What every operation gets as libfuse's userdata. Owns the parked requests; what it refers to
+/// must outlive the session. `has_passthrough` is written by INIT only.
 struct OperationContext {
   vfs::Filesystem& filesystem;
   OpenModes& modes;

@@ -17,8 +17,8 @@ namespace weightfs::fuse {
 struct SessionOptions {
   unsigned threads = 4;
   bool passthrough = true;  ///< false: never ask the kernel for it
-  /// Called once the kernel knows us (after INIT, or after a resume), from a serving thread. No
-  /// request but INIT is served before it has returned. Must not throw.
+  /// Called once the kernel knows us: after INIT from a serving thread, after a resume from
+  /// start(). No request but INIT is served before it has returned. Must not throw.
   std::function<void()> on_ready;
 };
 
@@ -48,8 +48,8 @@ class Session {
   void wait();
   /// False once the mount is gone: unmounted by its last user, or aborted.
   [[nodiscard]] bool connected() const;
-  /// Joins the workers; from then on nothing is answered. Once, from the owner's thread, before
-  /// what the parked requests wait for is taken down.
+  /// Joins the workers; from then on nothing is answered. From the owner's thread, before what
+  /// the parked requests wait for is taken down. May be called again.
   void stop();
   /// Makes wait() return; from any thread.
   void end();

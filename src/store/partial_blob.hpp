@@ -70,7 +70,7 @@ class PartialBlob {
   /// before are no longer written.
   void checkpoint();
 
-  /// Publishes: fdatasync, `.parts`, rename to blobs/, directory fsync, index. The caller has
+  /// Publishes (FORMAT.md has the order). The caller has
   /// hashed every byte and `digest` is what it found; `midstates` holds one entry per part boundary
   /// before the end, or nothing (then the blob can only be checked as a whole). If the blob exists
   /// already and was verified in this boot, this one is dropped; one that was not is replaced. The

@@ -34,7 +34,7 @@ std::string root_of(const Layout& layout) {
                      status.stx_btime.tv_nsec);
 }
 
-/// The size that `.parts` says the blob has, if it is there and whole.
+/// Whether `.parts` is there, whole, and gives the blob another size.
 bool contradicts_parts(const Layout& layout, const BlobFiles::Found& found) {
   if (!found.has_parts) return false;
   const std::optional<PartsFile> parts = read_parts(layout.parts(found.digest));

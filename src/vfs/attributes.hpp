@@ -25,7 +25,8 @@ struct Attributes {
 enum class Lifetime {
   kNone,     ///< names can change at any time
   kShort,    ///< attributes of a file that is filling
-  kForever,  ///< what cannot change; for attributes: without our telling (Invalidator)
+  kForever,  ///< what cannot change, or is found out otherwise: a complete node that is gone at
+             ///< OPEN (ESTALE), its attributes by the Invalidator
 };
 
 /// The answer to a lookup.

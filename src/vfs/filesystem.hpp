@@ -62,7 +62,7 @@ struct FilesystemUsage {
 
 /// The mount as plain calls: names, attributes, open and read, extended attributes. Knows no
 /// libfuse type and no file handle: everything goes by node id, so a successor can answer for its
-/// predecessor.
+/// predecessor. Must outlive the requests that it parked: take the Fetcher down first.
 ///
 /// Two nodes per file while passthrough is active: one for the file that is not complete, served
 /// from its fill, and its twin for the complete file. Lookup says which one is current; a node
@@ -102,14 +102,16 @@ class Filesystem {
   /// Whether the kernel may keep the listing.
   [[nodiscard]] Lifetime listing_lifetime(NodeId directory);
 
-  /// `done` is called exactly once. The open of a file that has nothing local yet waits for its
+  /// Throws Error, and `done` is never called; or calls it exactly once, at once or later on a
+  /// fetch thread. The open of a file that has nothing local yet waits for its
   /// first bytes, so that a source that is out of reach fails the open and not a page fault later.
   /// On success release() must follow some day.
   Ticket open(NodeId node, const std::string& consumer, OpenDone done);
   void release(NodeId node);
+  /// Before the first request: opens that an earlier daemon of the session answered.
   void adopt(NodeId node, std::uint32_t opens) { open_files_.adopt(node, opens); }
 
-  /// `done` gets at most `size` bytes, fewer at the end of the file only.
+  /// As open(). `done` gets at most `size` bytes, fewer at the end of the file only.
   Ticket read(NodeId node, std::uint64_t offset, std::uint64_t size, fetch::ReadDone done);
 
   [[nodiscard]] std::vector<std::string> attribute_names(NodeId node);
