@@ -21,8 +21,9 @@ using BlockBytes = std::shared_ptr<const std::vector<std::byte>>;
 /// blocks of all of them. Thread-safe; takes no other lock.
 class MemoryWindow {
  public:
-  /// `capacity` in bytes. Blocks that readers still hold count, so what is kept for later gives way
-  /// to what is being read now.
+  /// `capacity` in bytes, exceeded by no more than a block for each thread that is inserting.
+  /// Blocks that readers still hold count, so what is kept for later gives way to what is being
+  /// read now.
   explicit MemoryWindow(std::uint64_t capacity);
   MemoryWindow(const MemoryWindow&) = delete;
   MemoryWindow& operator=(const MemoryWindow&) = delete;
