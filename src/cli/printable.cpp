@@ -2,7 +2,7 @@
 // Copyright the weightfs authors
 #include "cli/printable.hpp"
 
-#include "control/json_codec.hpp"
+#include "snapshot/byte_text.hpp"
 
 #include <fmt/format.h>
 
@@ -20,7 +20,7 @@ std::size_t shown_length(std::string_view text) {
   if (first < 0x20 || first == 0x7F) return 0;
   if (first < 0x80) return 1;
   for (std::size_t length = 2; length <= std::min(kLongestSequence, text.size()); ++length) {
-    if (!control::is_utf8(text.substr(0, length))) continue;
+    if (!snapshot::is_utf8(text.substr(0, length))) continue;
     // U+0080 to U+009F are control characters, too.
     return first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0 ? 0 : length;
   }

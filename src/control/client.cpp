@@ -5,8 +5,8 @@
 #include "base/error.hpp"
 #include "control/json_codec.hpp"
 #include "control/listen_socket.hpp"
-#include "control/target.hpp"
 #include "net/http_client.hpp"
+#include "net/percent_encoding.hpp"
 
 #include <fmt/format.h>
 
@@ -28,7 +28,7 @@ constexpr int kWatchedWait = 1;
 constexpr std::chrono::milliseconds kTransportPatience{120'000};
 
 std::string model_target(const std::string& name, std::string_view action = {}) {
-  return fmt::format("/v1/models/{}{}", control::encode_path(name), action);
+  return fmt::format("/v1/models/{}{}", net::percent_encode_path(name), action);
 }
 
 std::string dry_run_parameter(bool dry_run) {
@@ -174,7 +174,7 @@ Progress Client::progress(const std::string& name) {
 Why Client::why(const std::string& path) {
   return Connection::checked([&] {
     return decoded<Why>(
-        connection_->call(Method::kGet, "/v1/why?path=" + control::encode_parameter(path)));
+        connection_->call(Method::kGet, "/v1/why?path=" + net::percent_encode(path)));
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "control/fields.hpp"
+#include "snapshot/byte_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -20,11 +21,6 @@ using Json = nlohmann::ordered_json;
 /// A string that is not UTF-8 cannot stand in JSON: it is written in base64, under its key with
 /// this suffix. Nothing is lost, and nobody who only has sane names ever sees it.
 inline constexpr std::string_view kBase64Suffix = "_base64";
-
-[[nodiscard]] bool is_utf8(std::string_view text) noexcept;
-[[nodiscard]] std::string to_base64(std::string_view bytes);
-/// nullopt where it is not base64 (RFC 4648, with padding).
-[[nodiscard]] std::optional<std::string> from_base64(std::string_view text);
 
 /// Parses without throwing anything but Error(kInvalid), which says what is wrong with the text.
 [[nodiscard]] Json parse_json(std::string_view text);
@@ -54,10 +50,10 @@ void write_field(Json& object, const std::string& key, const Value& value) {
   if constexpr (kIsOptional<Value>) {
     if (value) object[key] = to_json(*value);
   } else if constexpr (std::is_same_v<Value, std::string>) {
-    if (is_utf8(value)) {
+    if (snapshot::is_utf8(value)) {
       object[key] = value;
     } else {
-      object[key + std::string(kBase64Suffix)] = to_base64(value);
+      object[key + std::string(kBase64Suffix)] = snapshot::to_base64(value);
     }
   } else {
     object[key] = to_json(value);
@@ -70,7 +66,8 @@ void read_field(const Json& object, const std::string& key, Value& value) {
     const std::string encoded_key = key + std::string(kBase64Suffix);
     if (object.contains(encoded_key)) {
       const Json& encoded = object[encoded_key];
-      auto bytes = encoded.is_string() ? from_base64(encoded.get<std::string>()) : std::nullopt;
+      auto bytes =
+          encoded.is_string() ? snapshot::from_base64(encoded.get<std::string>()) : std::nullopt;
       if (!bytes) refuse_field(encoded_key, "base64");
       value = std::move(*bytes);
       return;

@@ -3,53 +3,24 @@
 #include "control/target.hpp"
 
 #include "base/error.hpp"
+#include "net/percent_encoding.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace weightfs::control {
 
 namespace {
 
-int hex_value(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 std::string decode(std::string_view text) {
-  std::string bytes;
-  bytes.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      bytes += text[i];
-      continue;
-    }
-    const int high = i + 2 < text.size() ? hex_value(text[i + 1]) : -1;
-    const int low = i + 2 < text.size() ? hex_value(text[i + 2]) : -1;
-    if (high < 0 || low < 0) throw Error(Errc::kInvalid, "broken %-escape in the request's target");
-    bytes += static_cast<char>(high << 4 | low);
-    i += 2;
-  }
-  if (bytes.find('\0') != std::string::npos) {
+  auto bytes = net::percent_decode(text);
+  if (!bytes) throw Error(Errc::kInvalid, "broken %-escape in the request's target");
+  if (bytes->find('\0') != std::string::npos) {
     throw Error(Errc::kInvalid, "NUL in the request's target");
   }
-  return bytes;
-}
-
-std::string encode(std::string_view bytes, std::string_view kept) {
-  std::string text;
-  for (const char c : bytes) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (letter || kept.find(c) != std::string_view::npos) {
-      text += c;
-    } else {
-      text += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return text;
+  return *std::move(bytes);
 }
 
 }  // namespace
@@ -87,14 +58,6 @@ Target parse_target(std::string_view text) {
         decode(pair.substr(std::min(equals + 1, pair.size())));
   }
   return target;
-}
-
-std::string encode_path(std::string_view bytes) {
-  return encode(bytes, "-._~/");
-}
-
-std::string encode_parameter(std::string_view bytes) {
-  return encode(bytes, "-._~");
 }
 
 }  // namespace weightfs::control

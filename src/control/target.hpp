@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,12 +21,8 @@ struct Target {
   [[nodiscard]] bool flag(const std::string& name) const;
 };
 
-/// Error(kInvalid) for a broken escape, a NUL, or a target that does not begin with '/'.
+/// Error(kInvalid) for a broken escape, a NUL, or a target that does not begin with '/'. Its
+/// counterparts are net::percent_encode_path for a path, net::percent_encode for a parameter.
 [[nodiscard]] Target parse_target(std::string_view text);
-
-/// Keeps unreserved characters and '/' (RFC 3986) and escapes all other bytes: for a path.
-[[nodiscard]] std::string encode_path(std::string_view bytes);
-/// As encode_path, but escapes '/' too: for the value of a parameter.
-[[nodiscard]] std::string encode_parameter(std::string_view bytes);
 
 }  // namespace weightfs::control

@@ -104,32 +104,3 @@ TEST_CASE("a message with broken bytes still makes JSON") {
   json["message"] = "file \xff";
   CHECK(parse_json(dump_json(json)).is_object());
 }
-
-TEST_CASE("UTF-8 is told from other bytes") {
-  for (const char* text :
-       {"", "abc", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xed\x9f\xbf"}) {
-    CHECK(is_utf8(text));
-  }
-  for (const char* text : {"\x80", "\xc3", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80",
-                           "\xf5\x80\x80\x80", "\xf4\x90\x80\x80", "a\xff", "\xe2\x82"}) {
-    CHECK_FALSE(is_utf8(text));
-  }
-}
-
-TEST_CASE("base64 follows RFC 4648") {
-  const std::pair<std::string, std::string> rows[] = {{"", ""},
-                                                      {"f", "Zg=="},
-                                                      {"fo", "Zm8="},
-                                                      {"foo", "Zm9v"},
-                                                      {"foob", "Zm9vYg=="},
-                                                      {"fooba", "Zm9vYmE="},
-                                                      {"foobar", "Zm9vYmFy"}};
-  for (const auto& [bytes, text] : rows) {
-    CHECK(to_base64(bytes) == text);
-    CHECK(from_base64(text) == bytes);
-  }
-  for (const char* text : {"Z", "Zg=", "Z===", "====", "Zg==Zg==", "Zm9 "}) {
-    CAPTURE(text);
-    CHECK_FALSE(from_base64(text));
-  }
-}
