@@ -2,6 +2,7 @@
 // Copyright the weightfs authors
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <stop_token>
 #include <string>
@@ -14,5 +15,8 @@ namespace weightfs {
 /// translated where it has a place to go.
 [[nodiscard]] std::jthread start_thread(std::string name,
                                         std::function<void(std::stop_token)> body);
+
+/// Sleeps, and ends early when the stop is requested. False if the stop came first.
+bool pause(const std::stop_token& stop, std::chrono::milliseconds duration);
 
 }  // namespace weightfs

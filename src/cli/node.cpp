@@ -12,8 +12,6 @@
 #include <unistd.h>
 #include <array>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <set>
 #include <utility>
 
@@ -24,14 +22,6 @@ namespace {
 constexpr unsigned kFilesAtOnce = 4;  // of a snapshot that is warmed, side by side
 constexpr std::chrono::seconds kModelRetry{10};
 constexpr std::chrono::seconds kModelPatience{10};
-
-// Returns early when the stop is requested.
-void pause(const std::stop_token& stop, std::chrono::seconds duration) {
-  std::mutex mutex;
-  std::condition_variable_any never;
-  std::unique_lock lock(mutex);
-  never.wait_for(lock, stop, duration, [] { return false; });
-}
 
 std::string boot_id() {
   std::string id = read_file("/proc/sys/kernel/random/boot_id", 256);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the weightfs authors
 #include "base/error.hpp"
+#include "base/thread.hpp"
 #include "control/file_content.hpp"
 #include "control/residency.hpp"
 #include "control/service.hpp"
@@ -10,8 +11,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <utility>
 
 namespace weightfs::control {
@@ -156,15 +155,11 @@ api::UpdateResult Service::update(const std::string& name, Staging staging, cons
 
 void Service::fetch_all(const snapshot::SnapshotPtr& snapshot, const source::SourcePtr& source,
                         const Job& job) const {
-  std::mutex mutex;
-  std::condition_variable_any never;
-  const auto pause = [&] {
-    std::unique_lock lock(mutex);
-    never.wait_for(lock, job.stop, kPoll, [] { return false; });
-    if (job.stop.stop_requested()) throw Error(Errc::kCancelled, "the daemon is stopping");
+  const auto wait = [&] {
+    if (!pause(job.stop, kPoll)) throw Error(Errc::kCancelled, "the daemon is stopping");
   };
   parts_.warmer.start(snapshot, source, fetch::Want::kBackground);
-  for (;; pause()) {
+  for (;; wait()) {
     const auto warm = parts_.warmer.progress(snapshot->key());
     if (!warm) throw Error(Errc::kCancelled, "the fetching was stopped");
     job.report({.stage = "fetching", .bytes = warm->written, .total = warm->bytes});
@@ -178,7 +173,7 @@ void Service::fetch_all(const snapshot::SnapshotPtr& snapshot, const source::Sou
   while (std::chrono::steady_clock::now() < deadline) {
     const auto learned = parts_.catalog.snapshot(snapshot->key());
     if (!learned || !learned->provisional()) return;
-    pause();
+    wait();
   }
 }
 

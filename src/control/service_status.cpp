@@ -7,8 +7,6 @@
 
 #include <unistd.h>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <utility>
 
 namespace weightfs::control {
@@ -61,17 +59,13 @@ Service::Service(Parts parts)
 }
 
 void Service::sample_rates(std::stop_token stop) {
-  std::mutex mutex;
-  std::condition_variable_any never;
-  while (!stop.stop_requested()) {
+  do {
     RateTable::Counts counts;
     for (const fetch::FillPtr& fill : parts_.fetcher.fills()) {
       counts.emplace_back(fill->target().key(), fill->progress().received);
     }
     rates_.with([&](RateTable& rates) { rates.update(std::chrono::steady_clock::now(), counts); });
-    std::unique_lock lock(mutex);
-    never.wait_for(lock, stop, kSampleInterval, [] { return false; });
-  }
+  } while (pause(stop, kSampleInterval));
 }
 
 api::Status Service::status() {
