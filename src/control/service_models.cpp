@@ -20,11 +20,6 @@ namespace {
 constexpr std::chrono::milliseconds kPoll{50};
 constexpr std::chrono::seconds kLearning{10};
 
-/// What stands in lists and messages: the source's word, which is the key where it has none.
-std::string revision_of(const snapshot::Snapshot& snapshot) {
-  return snapshot.revision();
-}
-
 }  // namespace
 
 catalog::Model Service::require(const std::string& name) const {
@@ -53,7 +48,7 @@ api::Model Service::summary(const catalog::Model& model) const {
   return {
       .name = model.name,
       .source = model.source,
-      .revision = revision_of(*snapshot),
+      .revision = snapshot->revision(),
       .snapshot = snapshot->id() ? snapshot->id()->hex() : "",
       .key = snapshot->key().hex(),
       .provisional = snapshot->provisional(),
@@ -139,7 +134,7 @@ api::Model Service::add(const api::AddRequest& request, const Job& job) {
 
 api::UpdateResult Service::update(const std::string& name, Staging staging, const Job& job) {
   const catalog::Model model = require(name);
-  const std::string from = revision_of(*current(model));
+  const std::string from = current(model)->revision();
   const source::SourcePtr source = parts_.sources.get(model.source);
   const snapshot::SnapshotPtr found = resolve(source, job);
   if (found->key() == model.current) {
@@ -150,7 +145,7 @@ api::UpdateResult Service::update(const std::string& name, Staging staging, cons
   parts_.catalog.stage(name, found);
   if (staging == Staging::kWarm && keeps()) fetch_all(found, source, job);
   parts_.catalog.flip(name, found);
-  return {.name = name, .changed = true, .from = from, .to = revision_of(*found)};
+  return {.name = name, .changed = true, .from = from, .to = found->revision()};
 }
 
 void Service::fetch_all(const snapshot::SnapshotPtr& snapshot, const source::SourcePtr& source,
