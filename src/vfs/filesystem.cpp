@@ -95,21 +95,21 @@ Ticket Filesystem::open(NodeId node, const std::string& consumer, OpenDone done)
   }
 
   if (const auto* blob = std::get_if<store::Blob>(&backing)) {
-    ledger_.open_complete(consumer, place.inode(), blob->size);
+    opened_complete(consumer, place);
     OpenResult opened;
     if (checks_.trusted(blob->digest)) opened.blob = *blob;
     done(opened);
     return {};
   }
-  if (const auto* unchecked = std::get_if<UncheckedBlobPtr>(&backing)) {
-    ledger_.open_complete(consumer, place.inode(), (*unchecked)->blob().size);
+  if (std::holds_alternative<UncheckedBlobPtr>(backing)) {
+    opened_complete(consumer, place);
     done({});
     return {};
   }
   const fetch::FillPtr& fill = std::get<fetch::FillPtr>(backing);
   const fetch::FillProgress progress = fill->progress();
   if (progress.state == fetch::FillState::kComplete) {
-    ledger_.open_complete(consumer, place.inode(), progress.size);
+    opened_complete(consumer, place);
   } else {
     ledger_.open_incomplete();
   }
@@ -124,6 +124,12 @@ Ticket Filesystem::open(NodeId node, const std::string& consumer, OpenDone done)
     done({result.error, std::nullopt});
   });
   return {fill, id};
+}
+
+void Filesystem::opened_complete(const std::string& consumer, const Place& place) {
+  const snapshot::File& file = *place.file();
+  ledger_.open_complete(consumer, place.inode(), file.size);
+  if (file.sha256) store_.touch(*file.sha256);
 }
 
 void Filesystem::release(NodeId node) {

@@ -146,6 +146,7 @@ class Filesystem {
   Residence residence(const fetch::Target& target) const;
   std::uint32_t incarnation(const fetch::Target& target) const;
   void check_current(NodeId node, const fetch::Target& target) const;
+  void opened_complete(const std::string& consumer, const Place& place);
   Backing backing(NodeId node, const fetch::Target& target);
   std::optional<Backing> local_backing(const fetch::Target& target);
   std::vector<std::pair<std::string, std::string>> all_attributes(NodeId node);

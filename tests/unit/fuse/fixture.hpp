@@ -51,7 +51,8 @@ struct Fixture {
                                                       .passthrough = passthrough,
                                                       .boot_id = boot_id,
                                                       .checks = checks,
-                                                      .before_ready = before_ready});
+                                                      .before_ready = before_ready,
+                                                      .clock_shift = clock_shift});
   }
   std::uint64_t node(const std::string& path) {
     const Reply reply = kernel.walk(path);
@@ -121,6 +122,7 @@ struct Fixture {
   std::string boot_id = "this boot";
   vfs::CheckPolicy checks = vfs::CheckPolicy::kBoot;
   std::function<void()> before_ready;
+  std::chrono::seconds clock_shift{};
   std::multimap<std::uint64_t, std::uint64_t> handles;  ///< of the open nodes
   std::unique_ptr<Mounted> daemon;
 };

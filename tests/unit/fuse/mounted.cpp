@@ -32,7 +32,8 @@ ScratchDirectory::~ScratchDirectory() {
 }
 
 Mounted::Mounted(const World& world)
-    : store(open_store(world.directory, world.boot_id, clock)),
+    : clock(world.clock_shift),
+      store(open_store(world.directory, world.boot_id, clock)),
       catalog(world.directory / "state", clock, Log::silent()),
       http({}),
       sources(http),

@@ -20,6 +20,7 @@
 #include "fake_kernel.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -53,6 +54,20 @@ class ScratchDirectory {
   std::filesystem::path path_;
 };
 
+/// Runs ahead of the day.
+class ShiftedClock final : public Clock {
+ public:
+  explicit ShiftedClock(std::chrono::seconds shift) : shift_(shift) {}
+  [[nodiscard]] TimePoint now() const noexcept override { return clock_.now(); }
+  [[nodiscard]] std::chrono::system_clock::time_point wall() const noexcept override {
+    return clock_.wall() + shift_;
+  }
+
+ private:
+  const SystemClock clock_;
+  const std::chrono::seconds shift_;
+};
+
 /// One daemon, from the store to the FUSE session, on a socket in place of /dev/fuse. Making a
 /// second one over the same directory, memory and kernel is a restart.
 class Mounted {
@@ -67,6 +82,7 @@ class Mounted {
     vfs::CheckPolicy checks = vfs::CheckPolicy::kBoot;
     /// Called before the daemon is ready, with the kernel's first requests in the queue.
     std::function<void()> before_ready;
+    std::chrono::seconds clock_shift{};
   };
 
   explicit Mounted(const World& world);
@@ -76,7 +92,7 @@ class Mounted {
   void add(const std::string& name, const std::filesystem::path& source_directory);
   void wait_until_ready();
 
-  SystemClock clock;
+  ShiftedClock clock;
   std::unique_ptr<store::Store> store;
   catalog::Catalog catalog;
   net::HttpClient http;

@@ -5,9 +5,28 @@
 #include "fixture.hpp"
 
 #include "fuse/errno.hpp"
+#include "store/index.hpp"
+
+#include <fmt/format.h>
 
 using namespace weightfs;
 using namespace weightfs::fuse::test;
+
+namespace {
+
+/// What the index of a store that nobody has open says of a blob.
+std::optional<store::IndexRow> index_row(const std::filesystem::path& store, const Digest& digest) {
+  struct statx status{};
+  REQUIRE(::statx(AT_FDCWD, (store / "blobs/sha256").c_str(), 0, STATX_INO | STATX_BTIME,
+                  &status) == 0);
+  const auto index = store::Index::open(
+      store / "index.db", fmt::format("{}:{}.{:09}", status.stx_ino, status.stx_btime.tv_sec,
+                                      status.stx_btime.tv_nsec));
+  REQUIRE(index);
+  return index->find(digest);
+}
+
+}  // namespace
 
 TEST_CASE("INIT negotiates what the mount relies on", "[fuse]") {
   Fixture fixture;
@@ -75,6 +94,33 @@ TEST_CASE("a file is read through its filling node, then has a complete one", "[
   CHECK(fixture.kernel.read(whole, 5, 100).text() == weights().substr(5, 100));
   fixture.release(whole);
   CHECK(fixture.backings.open == 0);
+}
+
+TEST_CASE("an open of a complete file is a use of its blob", "[fuse]") {
+  Fixture fixture;
+  REQUIRE(fixture.kernel.init().error == 0);
+  const std::string path = "org/name/sub/w.safetensors";
+  complete(fixture, path);
+
+  fixture.clock_shift = std::chrono::hours(1);
+  const auto use = [&] {
+    fixture.start();
+    fixture.daemon->wait_until_ready();
+    const std::uint64_t node = fixture.node(path);
+    REQUIRE(fixture.open(node).error == 0);
+    fixture.release(node);
+    fixture.daemon.reset();
+  };
+  SECTION("that is passed through") {
+    use();
+  }
+  SECTION("that is checked first") {
+    fixture.boot_id = "another boot";
+    use();
+  }
+  const auto row = index_row(fixture.scratch.path() / "store", Digest::of(weights()));
+  REQUIRE(row);
+  CHECK(row->last_used - row->created >= 3600);
 }
 
 TEST_CASE("only names of complete files are believed, and only attributes are ever told",
