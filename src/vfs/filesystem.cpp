@@ -204,7 +204,7 @@ Entry Filesystem::file_entry(const Place& place) {
   const snapshot::File& file = *place.file();
   const fetch::Target wanted = target(place);
   const Residence here = residence(wanted);
-  const bool twin = here.complete && passthrough_ == Passthrough::kActive;
+  const bool twin = here.trusted && passthrough_ == Passthrough::kActive;
   Entry found;
   found.node = NodeId(place.number, place.index, incarnation(wanted), twin);
   found.attributes = {.kind = Kind::kFile,
@@ -213,12 +213,12 @@ Entry Filesystem::file_entry(const Place& place) {
                       .resident = here.bytes,
                       .mtime = file.mtime,
                       .executable = file.executable};
-  // The name of a file that is not complete is looked up at every walk: its next open gets the
+  // The name of a file that has no twin yet is looked up at every walk: its next open gets the
   // twin, or a node without the pages that turned out to be wrong. A complete node is checked when
   // it is opened (ESTALE makes the kernel look up again).
-  found.name_lifetime = here.complete ? Lifetime::kForever : Lifetime::kNone;
-  found.attributes_lifetime = here.complete ? Lifetime::kForever : Lifetime::kShort;
-  if (here.complete) complete_nodes_.remember(*file.sha256, found.node);
+  found.name_lifetime = here.trusted ? Lifetime::kForever : Lifetime::kNone;
+  found.attributes_lifetime = here.trusted ? Lifetime::kForever : Lifetime::kShort;
+  if (here.trusted) complete_nodes_.remember(*file.sha256, found.node);
   return found;
 }
 
@@ -226,9 +226,9 @@ Filesystem::Residence Filesystem::residence(const fetch::Target& target) const {
   const snapshot::File& file = target.file();
   if (fetcher_.keep() == fetch::Keep::kMemoryOnly) return {};
   if (file.sha256 && store_.contains(*file.sha256)) {
-    return {checks_.trusted(*file.sha256), file.size};
+    return {.complete = true, .trusted = checks_.trusted(*file.sha256), .bytes = file.size};
   }
-  return {false, fetcher_.resident_bytes(target)};
+  return {.bytes = fetcher_.resident_bytes(target)};
 }
 
 std::uint32_t Filesystem::incarnation(const fetch::Target& target) const {

@@ -137,7 +137,8 @@ class Filesystem {
 
  private:
   struct Residence {
-    bool complete = false;
+    bool complete = false;  ///< in the store ...
+    bool trusted = false;   ///< ... and may be passed through
     std::uint64_t bytes = 0;
   };
   [[nodiscard]] PlacePtr place_of(NodeId node);

@@ -59,6 +59,9 @@ TEST_CASE("after a boot a blob is checked before it is passed through", "[fuse]"
     CHECK(fixture.read_all(checked) == weights());
     fixture.release(checked);
     CHECK(fixture.node(path) == checked);
+    // Which says nothing of where its bytes are.
+    CHECK(fixture.daemon->filesystem.attribute(vfs::NodeId(checked), "user.weightfs.state") ==
+          "complete");
   }
   SECTION("with verify_open=always, too, a damaged one is fetched again") {
     fixture.damage_blob();
