@@ -92,9 +92,9 @@ void WarmJob::reap() {
   });
 }
 
-void WarmJob::raise(Want want) {
+std::vector<FillPtr> WarmJob::raise(Want want) {
   want_ = std::max(want_, want);
-  for (const FillPtr& fill : fills_) fill->want(want_);
+  return fills_;
 }
 
 std::vector<FillPtr> WarmJob::stop() {

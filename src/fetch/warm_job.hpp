@@ -45,7 +45,8 @@ class WarmJob {
 
   /// Books the fills that have ended.
   void reap();
-  void raise(Want want);
+  /// Of the fills to come; returns those under way, to be told without a lock.
+  [[nodiscard]] std::vector<FillPtr> raise(Want want);
   /// Lets go of everything; returns the fills, to be released without a lock.
   [[nodiscard]] std::vector<FillPtr> stop();
 

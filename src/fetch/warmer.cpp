@@ -61,11 +61,12 @@ class Warmer::State {
         })) {}
 
   void start(snapshot::SnapshotPtr snapshot, source::SourcePtr source, Want want) {
+    std::vector<FillPtr> under_way;  // told, and released, without the locks
     state_.with([&](Jobs& jobs) {
       JobPtr& job = jobs.running[snapshot->key()];
       const bool joined = job && job->with([&](WarmJob& running) {
         if (!running.running()) return false;
-        running.raise(want);
+        under_way = running.raise(want);
         return true;
       });
       if (joined) return;
@@ -73,6 +74,7 @@ class Warmer::State {
       job = std::make_shared<Synchronized<WarmJob>>(
           WarmJob(std::move(snapshot), std::move(source), files_at_once_, want));
     });
+    for (const FillPtr& fill : under_way) fill->want(want);
     bell_->ring();
   }
 
