@@ -156,12 +156,12 @@ void Service::fetch_all(const snapshot::SnapshotPtr& snapshot, const source::Sou
   parts_.warmer.start(snapshot, source, fetch::Want::kBackground);
   for (;; wait()) {
     const auto warm = parts_.warmer.progress(snapshot->key());
-    if (!warm) throw Error(Errc::kCancelled, "the fetching was stopped");
+    if (!warm) throw Error(Errc::kCancelled, "how the fetching went is not known any more");
     job.report({.stage = "fetching", .bytes = warm->written, .total = warm->bytes});
     if (warm->running) continue;
     if (warm->error) throw Error(*warm->error);
     if (warm->files_complete == warm->files) break;
-    throw Error(Errc::kNotReady, "not everything could be kept in the store");
+    throw Error(Errc::kNotReady, "the fetching was stopped before all was there");
   }
   // What was learned is written down just after the last byte has come.
   const auto deadline = std::chrono::steady_clock::now() + kLearning;

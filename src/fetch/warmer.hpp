@@ -29,6 +29,7 @@ class Warmer {
 
   /// `want` is kFile for a loader that is reading now, kBackground for a warm.
   void start(snapshot::SnapshotPtr snapshot, source::SourcePtr source, Want want);
+  /// Lets its fills go. progress() then says that it does not run, without an error.
   void stop(const Digest& snapshot_key);
   /// How far it is, or how it ended. nullopt where no job was started in this process, or so many
   /// ended since that it is forgotten.
