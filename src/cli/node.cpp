@@ -20,7 +20,6 @@ namespace weightfs::cli {
 namespace {
 
 constexpr unsigned kFilesAtOnce = 4;  // of a snapshot that is warmed, side by side
-constexpr std::chrono::seconds kModelRetry{10};
 constexpr std::chrono::seconds kModelPatience{10};
 
 std::string boot_id() {
@@ -129,9 +128,9 @@ void Node::start(control::ListenSocket control, const Log& log) {
       .mode = find_setting("mode")->show(settings_),
   });
   router_ = std::make_unique<control::Router>(*service_, log.named("control"));
-  model_adder_ = start_thread("models", [this](std::stop_token stop) { add_models(stop); });
+  model_adder_ = std::make_unique<ModelAdder>(*service_, catalog_, settings_.models, log_);
   // Whoever finds the control socket finds the models, too, unless their sources are slow or away.
-  models_tried_.get_future().wait_for(kModelPatience);
+  model_adder_->wait_until_tried(kModelPatience);
   server_ = std::make_unique<control::Server>(std::move(control), *router_,
                                               control::ServerOptions{}, log);
 }
@@ -145,7 +144,7 @@ Node::~Node() {
 void Node::shut_down() noexcept {
   session_.stop();
   server_.reset();
-  model_adder_ = {};
+  model_adder_.reset();
   router_.reset();
   service_.reset();
   reactions_.attach(nullptr);
@@ -215,29 +214,6 @@ std::optional<control::MountTarget> Node::locate(const std::string& path) {
 void Node::unmount(control::Unmount how) {
   keeper_.unmount(how == control::Unmount::kLazy ? keeper::KeeperClient::Detach::kLazy
                                                  : keeper::KeeperClient::Detach::kNo);
-}
-
-void Node::add_models(std::stop_token stop) {
-  std::vector<ModelSetting> missing = settings_.models;
-  for (bool first = true; !stop.stop_requested(); first = false) {
-    std::vector<ModelSetting> later;
-    for (const ModelSetting& model : missing) {
-      try {
-        if (catalog_.find(model.name)) continue;
-        service_->add({.name = model.name, .source = model.source}, {.stop = stop});
-        log_.info("added {} from {}", model.name, model.source);
-      } catch (const TransientError& error) {
-        log_.warning("{}: {}; trying again", model.name, error.what());
-        later.push_back(model);
-      } catch (const Error& error) {
-        log_.error("{} ({}): {}", model.name, model.origin, error.what());
-      }
-    }
-    missing = std::move(later);
-    if (first) models_tried_.set_value();
-    if (missing.empty()) return;
-    pause(stop, kModelRetry);
-  }
 }
 
 }  // namespace weightfs::cli

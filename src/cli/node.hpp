@@ -5,6 +5,7 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "catalog/catalog.hpp"
+#include "cli/model_adder.hpp"
 #include "cli/settings.hpp"
 #include "control/router.hpp"
 #include "control/server.hpp"
@@ -25,16 +26,14 @@
 #include "vfs/filesystem.hpp"
 #include "vfs/fill_reactions.hpp"
 
-#include <future>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 
 namespace weightfs::cli {
 
 /// One daemon: every layer, made from the settings and wired together, lowest first. Has no logic
-/// of its own beyond that, the order of start and end, and the models that the settings name.
+/// of its own beyond that and the order of start and end.
 ///
 /// End: the FUSE session stops answering first, so that what is cancelled below it stays with the
 /// kernel for the next daemon; then the control server, the fills, and the rest.
@@ -73,7 +72,6 @@ class Node final : public control::MountView {
   void start(control::ListenSocket control, const Log& log);
   void close_lost_backings();
   void on_ready();
-  void add_models(std::stop_token stop);
   void shut_down() noexcept;
 
   const Settings settings_;
@@ -101,8 +99,7 @@ class Node final : public control::MountView {
   std::unique_ptr<control::Service> service_;
   std::unique_ptr<control::Router> router_;
   std::unique_ptr<control::Server> server_;
-  std::promise<void> models_tried_;  ///< kept once each model was tried once
-  std::jthread model_adder_;
+  std::unique_ptr<ModelAdder> model_adder_;
 };
 
 }  // namespace weightfs::cli
