@@ -45,18 +45,6 @@ net::HttpClientOptions http_options(const Settings& settings) {
   return options;
 }
 
-vfs::CheckPolicy check_policy(VerifyOpen when) {
-  switch (when) {
-    case VerifyOpen::kBoot:
-      return vfs::CheckPolicy::kBoot;
-    case VerifyOpen::kAlways:
-      return vfs::CheckPolicy::kAlways;
-    case VerifyOpen::kNever:
-      return vfs::CheckPolicy::kNever;
-  }
-  return vfs::CheckPolicy::kBoot;
-}
-
 fetch::FetcherOptions fetcher_options(const Settings& settings) {
   fetch::FetcherOptions options;
   options.connections = settings.connections;
@@ -86,7 +74,7 @@ Node::Node(const Settings& settings, Sockets sockets, keeper::Session session, c
       incarnations_(records_),
       reactions_(catalog_, incarnations_, last_errors_, log.named("fill")),
       checks_({.store = *store_, .incarnations = incarnations_, .last_errors = last_errors_},
-              check_policy(settings.verify_open), log.named("check")),
+              settings.verify_open, log.named("check")),
       fetcher_(std::make_unique<fetch::Fetcher>(*store_, clock_, reactions_,
                                                 fetcher_options(settings), log)),
       warmer_(std::make_unique<fetch::Warmer>(*fetcher_, *store_, kFilesAtOnce, log)),

@@ -26,8 +26,9 @@ constexpr Words<Admission, 3> kAdmissions{{{"always", Admission::kAlways},
                                            {"never", Admission::kNever}}};
 constexpr Words<fetch::Verify, 2> kVerifications{
     {{"stream", fetch::Verify::kStream}, {"strict", fetch::Verify::kStrict}}};
-constexpr Words<VerifyOpen, 3> kOpenChecks{
-    {{"boot", VerifyOpen::kBoot}, {"always", VerifyOpen::kAlways}, {"never", VerifyOpen::kNever}}};
+constexpr Words<vfs::CheckPolicy, 3> kOpenChecks{{{"boot", vfs::CheckPolicy::kBoot},
+                                                  {"always", vfs::CheckPolicy::kAlways},
+                                                  {"never", vfs::CheckPolicy::kNever}}};
 constexpr Words<LogLevel, 4> kLogLevels{{{"debug", LogLevel::kDebug},
                                          {"info", LogLevel::kInfo},
                                          {"warning", LogLevel::kWarning},

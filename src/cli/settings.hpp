@@ -4,6 +4,7 @@
 
 #include "base/log.hpp"
 #include "fetch/fetcher.hpp"
+#include "vfs/blob_checks.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -18,8 +19,6 @@ namespace weightfs::cli {
 
 enum class Mode { kProd, kOff, kShadow };
 enum class Admission { kAlways, kSecondReference, kNever };
-/// When a blob is checked before it is passed through: once per boot, at each open, or never.
-enum class VerifyOpen { kBoot, kAlways, kNever };
 
 /// A model that the configuration names; the daemon adds it at start.
 struct ModelSetting {
@@ -40,7 +39,7 @@ struct Settings {
   Mode mode{};
   Admission admission{};
   fetch::Verify verify{};
-  VerifyOpen verify_open{};
+  vfs::CheckPolicy verify_open{};
   bool passthrough{};
   unsigned connections{};
   unsigned connections_per_blob{};

@@ -62,7 +62,7 @@ TEST_CASE("settings without any source are the documented defaults") {
   CHECK(s.mode == Mode::kProd);
   CHECK(s.admission == Admission::kAlways);
   CHECK(s.verify == fetch::Verify::kStream);
-  CHECK(s.verify_open == VerifyOpen::kBoot);
+  CHECK(s.verify_open == vfs::CheckPolicy::kBoot);
   CHECK(s.passthrough);
   CHECK(s.connections == 64);
   CHECK(s.connections_per_blob == 16);
