@@ -3,15 +3,14 @@
 #include "control/listen_socket.hpp"
 
 #include "base/error.hpp"
+#include "base/unix_address.hpp"
 
 #include <fmt/format.h>
 
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 namespace weightfs::control {
@@ -20,28 +19,10 @@ namespace {
 
 constexpr int kBacklog = 128;
 
-sockaddr_un address_of(const std::filesystem::path& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string& text = path.native();
-  if (text.empty() || text.size() >= sizeof address.sun_path) {
-    throw Error(Errc::kInvalid, fmt::format("the socket path {} must have from 1 to {} bytes", text,
-                                            sizeof address.sun_path - 1));
-  }
-  std::memcpy(address.sun_path, text.data(), text.size());
-  return address;
-}
-
 Fd new_socket() {
   Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd) throw_errno(errno, "socket");
   return fd;
-}
-
-/// The socket interface takes every family's address through this type.
-template <class Call>
-int with_address(const sockaddr_un& address, Call call) {
-  return call(reinterpret_cast<const sockaddr*>(&address), socklen_t{sizeof address});
 }
 
 /// Refuses what must not be replaced: a living listener, or a file that is no socket.
@@ -66,7 +47,7 @@ void check_replaceable(const std::filesystem::path& path) {
 }  // namespace
 
 ListenSocket::ListenSocket(std::filesystem::path path, unsigned mode) : path_(std::move(path)) {
-  (void)address_of(path_);
+  (void)UnixAddress(path_);
   std::error_code failed;
   std::filesystem::create_directories(path_.parent_path(), failed);
   if (failed) throw_errno(failed.value(), fmt::format("create {}", path_.parent_path().string()));
@@ -75,15 +56,14 @@ ListenSocket::ListenSocket(std::filesystem::path path, unsigned mode) : path_(st
   // Bound under a name of its own and renamed when it listens and has its mode: nobody can connect
   // to a socket that is not ready, and the file that is replaced is replaced in one step.
   const std::filesystem::path temporary = fmt::format("{}.{}", path_.string(), ::getpid());
-  const sockaddr_un address = address_of(temporary);
+  const UnixAddress address(temporary);
   (void)::unlink(temporary.c_str());
   fd_ = new_socket();
   // The file gets the mode of the unbound socket, less the umask. By path, a directory that belongs
   // to somebody else could make us change another file.
   if (::fchmod(fd_.value(), mode) != 0) throw_errno(errno, "chmod a socket");
   const mode_t mask = ::umask(0);
-  const int bound = with_address(
-      address, [&](const sockaddr* a, socklen_t size) { return ::bind(fd_.value(), a, size); });
+  const int bound = ::bind(fd_.value(), address.get(), address.size());
   const int bind_error = errno;
   ::umask(mask);
   if (bound != 0) throw_errno(bind_error, fmt::format("bind {}", path_.string()));
@@ -112,11 +92,9 @@ ListenSocket::~ListenSocket() {
 }
 
 Fd connect_unix(const std::filesystem::path& path) {
-  const sockaddr_un address = address_of(path);
+  const UnixAddress address(path);
   Fd fd = new_socket();
-  const int connected = with_address(
-      address, [&](const sockaddr* a, socklen_t size) { return ::connect(fd.value(), a, size); });
-  if (connected == 0) return fd;
+  if (::connect(fd.value(), address.get(), address.size()) == 0) return fd;
   const int error = errno;
   if (error == ECONNREFUSED || error == ENOENT || error == ENOTDIR) {
     throw Error(Errc::kUnavailable, fmt::format("nobody listens on {}", path.string()));

@@ -4,8 +4,8 @@
 
 #include "base/error.hpp"
 #include "base/synchronized.hpp"
+#include "base/unix_address.hpp"
 #include "keeper/protocol.hpp"
-#include "keeper/unix_address.hpp"
 
 #include <fcntl.h>
 #include <sys/socket.h>

@@ -3,8 +3,8 @@
 #include "keeper/listener.hpp"
 
 #include "base/error.hpp"
+#include "base/unix_address.hpp"
 #include "keeper/socket_file.hpp"
-#include "keeper/unix_address.hpp"
 
 #include <sys/socket.h>
 #include <sys/stat.h>

@@ -2,10 +2,10 @@
 // Copyright the weightfs authors
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/unix_address.hpp"
 #include "error_of.hpp"
 #include "keeper/keeper_client.hpp"
 #include "keeper/protocol.hpp"
-#include "keeper/unix_address.hpp"
 #include "running_keeper.hpp"
 #include "toy_daemon.hpp"
 

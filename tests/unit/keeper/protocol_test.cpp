@@ -4,8 +4,8 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/unix_address.hpp"
 #include "keeper/keeper_client.hpp"
-#include "keeper/unix_address.hpp"
 #include "running_keeper.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <filesystem>
 
-namespace weightfs::keeper {
+namespace weightfs {
 
 /// A path as bind(2) and connect(2) want it. A value. kInvalid where it is longer than unix(7)
 /// allows.
@@ -33,4 +33,4 @@ class UnixAddress {
   sockaddr_un address_{};
 };
 
-}  // namespace weightfs::keeper
+}  // namespace weightfs
