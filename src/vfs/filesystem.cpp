@@ -3,6 +3,7 @@
 #include "vfs/filesystem.hpp"
 
 #include "base/file.hpp"
+#include "fetch/read_buffer.hpp"
 
 #include <algorithm>
 
@@ -10,24 +11,17 @@ namespace weightfs::vfs {
 
 namespace {
 
-// The kernel asks for at most this much at once (fs.fuse.max_pages_limit can raise it).
+// A bound for the buffer; fuse/ asks the kernel for 1 MiB at most.
 constexpr std::uint64_t kMaxRead = 16ULL << 20;
-
-std::span<std::byte> read_buffer(std::uint64_t size) {
-  // One buffer per serving thread, as large as its largest read so far.
-  thread_local std::vector<std::byte> buffer;
-  if (buffer.size() < size) buffer.resize(size);
-  return std::span(buffer).first(size);
-}
 
 // Answers with the `size` bytes that `read` puts into a buffer, or with the error that it throws.
 // What lies within the file's size is there: fewer bytes would be taken for its end.
 template <class Read>
 void answer(std::uint64_t size, const fetch::ReadDone& done, const Read& read) {
   try {
-    const auto buffer = read_buffer(size);
-    if (read(buffer) < size) throw Error(Errc::kIo, "the blob is shorter than its size");
-    done({buffer, std::nullopt});
+    fetch::ReadBuffer buffer(size);
+    if (read(buffer.bytes()) < size) throw Error(Errc::kIo, "the blob is shorter than its size");
+    done({buffer.bytes(), std::nullopt});
   } catch (const Error& error) {
     done({{}, error});
   }
