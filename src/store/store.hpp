@@ -78,6 +78,7 @@ class Store {
   /// Whether the blob's bytes were compared with its name in this boot, by commit(), verify() or
   /// whoever called mark_verified().
   [[nodiscard]] bool verified_this_boot(const Digest& digest) const;
+  /// Best effort: where it cannot be written down, the blob is checked again.
   void mark_verified(const Digest& digest);
   /// What check_part() needs; nullopt where `.parts` is missing, damaged or unreadable (verify()
   /// writes it anew).

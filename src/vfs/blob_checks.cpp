@@ -111,12 +111,7 @@ void BlobChecks::check_next(const Digest& digest, const std::stop_token& stop) {
 }
 
 void BlobChecks::believe(const Digest& digest) {
-  try {
-    parts_.store.mark_verified(digest);
-  } catch (const Error& error) {
-    log_.warning("{} is intact, but that cannot be written down: {}", digest.short_hex(),
-                 error.what());
-  }
+  parts_.store.mark_verified(digest);
   if (parts_.store.verified_this_boot(digest)) return;
   state_.with([&](State& state) { state.intact.insert(digest); });
 }
