@@ -20,8 +20,8 @@ struct QuarantineLimits {
 };
 
 /// Files that were not what their name says, kept for a person to look at:
-/// `quarantine/<when>-<name>` with a note beside it. Bounded by count and bytes, the oldest go
-/// first; a file larger than the whole room leaves only its note. Thread-safe.
+/// `quarantine/<when>.<nnn>-<name>` with a note beside it. Bounded by count and bytes, the oldest
+/// go first; a file larger than the whole room leaves only its note. Thread-safe.
 class Quarantine {
  public:
   /// Takes stock of what is there. `clock` must outlive it. Throws Error.

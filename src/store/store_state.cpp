@@ -258,14 +258,12 @@ std::uint64_t Store::State::remove(const Digest& digest) {
   return removed && !error ? size : 0;
 }
 
-Store::State::Quarantined Store::State::quarantine_blob(const Digest& digest,
-                                                        const std::optional<Identity>& identity,
-                                                        const std::string& reason) {
+void Store::State::quarantine_blob(const Digest& digest, const std::optional<Identity>& identity,
+                                   const std::string& reason) {
   const NameLocks::Turn turn(names_, digest);
   const std::optional<BlobFiles::Opened> opened = files_.open(digest);
-  if (!opened || (identity && opened->identity != *identity)) return Quarantined::kNo;
+  if (!opened || (identity && opened->identity != *identity)) return;
   take_to_quarantine(digest, reason);
-  return Quarantined::kYes;
 }
 
 void Store::State::mark_verified(const Digest& digest) {

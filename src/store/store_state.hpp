@@ -70,9 +70,8 @@ class Store::State {
 
   std::uint64_t remove(const Digest& digest);
   /// Only if the blob still is the one of `identity`, where that is given.
-  enum class Quarantined { kYes, kNo };
-  Quarantined quarantine_blob(const Digest& digest, const std::optional<Identity>& identity,
-                              const std::string& reason);
+  void quarantine_blob(const Digest& digest, const std::optional<Identity>& identity,
+                       const std::string& reason);
 
   void mark_verified(const Digest& digest);
   void touch(const Digest& digest);
