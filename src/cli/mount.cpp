@@ -50,7 +50,7 @@ class MountCommand final : public Command {
                            .daemon_uid = user.uid,
                            .daemon_gid = user.gid,
                            .source_name = "weightfs",
-                           .daemon_command = daemon_command(context),
+                           .daemon_command = daemon_arguments(context),
                            .inherited = {{kControlPlaceholder, control.fd().value()}}},
                           Log::to_stderr(settings.log_level));
     return keeper.run(stop.value()) == 0 ? ExitCode::kDone : ExitCode::kFailed;
@@ -101,7 +101,7 @@ class MountCommand final : public Command {
 
   // The daemon reads the same environment and configuration, and gets the same flags. Through
   // /proc/self/exe, it can run a program whose folder its user may not enter.
-  [[nodiscard]] std::vector<std::string> daemon_command(const Context& context) const {
+  [[nodiscard]] std::vector<std::string> daemon_arguments(const Context& context) const {
     std::vector<std::string> command = {"/proc/self/exe", "daemon",
                                         "--keeper-fd",    keeper::kSocketPlaceholder,
                                         "--control-fd",   kControlPlaceholder,
