@@ -28,7 +28,6 @@ class ListenSocket {
   ~ListenSocket();
 
   [[nodiscard]] const Fd& fd() const noexcept { return fd_; }
-  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
  private:
   std::filesystem::path path_;

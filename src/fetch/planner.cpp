@@ -113,15 +113,6 @@ bool Planner::is_written(ByteRange range) const {
   return true;
 }
 
-std::size_t Planner::unwritten_blocks(ByteRange range) const {
-  const Blocks blocks = touched(range);
-  std::size_t count = 0;
-  for (std::size_t i = blocks.first; i < blocks.last; ++i) {
-    if (blocks_[i] != Block::kWritten) ++count;
-  }
-  return count;
-}
-
 Planner::Blocks Planner::touched(ByteRange range) const noexcept {
   const std::uint64_t end = std::min(range.end, size_);
   if (range.begin >= end) return {};

@@ -56,8 +56,6 @@ class Planner {
   void forget(ByteRange range);
 
   [[nodiscard]] bool is_written(ByteRange range) const;
-  /// Blocks of `range` that are not written.
-  [[nodiscard]] std::size_t unwritten_blocks(ByteRange range) const;
   [[nodiscard]] bool complete() const noexcept { return written_bytes_ == size_; }
   [[nodiscard]] std::uint64_t written_bytes() const noexcept { return written_bytes_; }
   /// Length of the prefix that is written without a gap, bytes.

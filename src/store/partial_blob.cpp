@@ -40,14 +40,6 @@ PartialBlob::PartialBlob(std::unique_ptr<State> state) : state_(std::move(state)
 
 PartialBlob::~PartialBlob() = default;
 
-const PartialKey& PartialBlob::key() const noexcept {
-  return state_->key;
-}
-
-std::uint64_t PartialBlob::size() const noexcept {
-  return state_->size;
-}
-
 std::uint64_t PartialBlob::written_bytes() const {
   return state_->map->written_bytes();
 }
@@ -74,10 +66,6 @@ void PartialBlob::write(std::uint64_t offset, std::span<const std::byte> data) {
 
 void PartialBlob::set_written(ByteRange range) {
   state_->map->set_written(range);
-}
-
-std::size_t PartialBlob::read(std::uint64_t offset, std::span<std::byte> buffer) const {
-  return read_at(state_->data, offset, buffer);
 }
 
 bool PartialBlob::clone_from(const Fd& original) {

@@ -46,8 +46,6 @@ class PartialBlob {
   PartialBlob& operator=(const PartialBlob&) = delete;
   ~PartialBlob();
 
-  [[nodiscard]] const PartialKey& key() const noexcept;
-  [[nodiscard]] std::uint64_t size() const noexcept;
   /// Bytes in blocks that are written.
   [[nodiscard]] std::uint64_t written_bytes() const;
   /// One flag per block, as resumed from the map or set since.
@@ -62,8 +60,7 @@ class PartialBlob {
   /// cost in bytes (FICLONE). False where the filesystem cannot; nothing has changed then. Marks
   /// nothing as written.
   [[nodiscard]] bool clone_from(const Fd& original);
-  /// Reads bytes that are known to be written.
-  std::size_t read(std::uint64_t offset, std::span<std::byte> buffer) const;
+  /// To read bytes that are known to be written.
   [[nodiscard]] const Fd& fd() const noexcept;
   /// Makes what is written durable. Slow (a disk flush); never under a lock of the caller. Error
   /// kNoSpace, kIo: the disk has lost data that it had taken, so blocks that were not durable

@@ -42,7 +42,6 @@ SnapshotTree::SnapshotTree(const snapshot::Snapshot& snapshot) {
                                         " files and directories is more than node ids can number");
   }
   nodes_.resize(paths.size() + 1);
-  by_file_.resize(snapshot.files().size());
   std::map<std::string_view, std::uint32_t> directories{{"", 0}};
   std::uint32_t index = 0;
   for (const auto& [path, item] : paths) {
@@ -56,11 +55,7 @@ SnapshotTree::SnapshotTree(const snapshot::Snapshot& snapshot) {
     node.file = item.file;
     nodes_[node.parent].children.push_back(index);
     nodes_[0].mtime = std::max(nodes_[0].mtime, item.mtime);
-    if (item.file) {
-      by_file_[*item.file] = index;
-    } else {
-      directories.emplace(path, index);
-    }
+    if (!item.file) directories.emplace(path, index);
   }
   // "a-b" sorts before "a/x" among paths, so the children of a directory are in order by accident
   // only.
@@ -79,18 +74,6 @@ std::optional<std::uint32_t> SnapshotTree::child(std::uint32_t directory,
       [&](std::uint32_t index, std::string_view wanted) { return nodes_[index].name < wanted; });
   if (found == parent->children.end() || nodes_[*found].name != name) return std::nullopt;
   return *found;
-}
-
-std::optional<std::uint32_t> SnapshotTree::find(std::string_view path) const noexcept {
-  std::uint32_t index = 0;
-  while (!path.empty()) {
-    const std::size_t end = std::min(path.find('/'), path.size());
-    const auto next = child(index, path.substr(0, end));
-    if (!next) return std::nullopt;
-    index = *next;
-    path.remove_prefix(std::min(end + 1, path.size()));
-  }
-  return index;
 }
 
 std::string SnapshotTree::path(std::uint32_t index) const {

@@ -32,23 +32,17 @@ class SnapshotTree {
   /// Error(kUnsupported) for more entries than a NodeId can number.
   explicit SnapshotTree(const snapshot::Snapshot& snapshot);
 
-  [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
   /// nullptr for an index that does not exist.
   [[nodiscard]] const Node* node(std::uint32_t index) const noexcept {
     return index < nodes_.size() ? &nodes_[index] : nullptr;
   }
   [[nodiscard]] std::optional<std::uint32_t> child(std::uint32_t directory,
                                                    std::string_view name) const noexcept;
-  /// The index of a path, "" being the root.
-  [[nodiscard]] std::optional<std::uint32_t> find(std::string_view path) const noexcept;
-  /// The index of a file of the snapshot.
-  [[nodiscard]] std::uint32_t index_of_file(std::size_t file) const { return by_file_.at(file); }
   /// From the root, without a leading '/'.
   [[nodiscard]] std::string path(std::uint32_t index) const;
 
  private:
   std::vector<Node> nodes_;
-  std::vector<std::uint32_t> by_file_;
 };
 
 using SnapshotTreePtr = std::shared_ptr<const SnapshotTree>;
