@@ -8,7 +8,10 @@
 #include "catalog/catalog_file.hpp"
 #include "catalog/learned_file.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <algorithm>
+#include <cerrno>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -96,6 +99,7 @@ class Catalog::State {
   State(std::filesystem::path directory, const Clock& clock, Log log)
       : directory_(std::move(directory)), clock_(clock), log_(std::move(log)) {
     std::filesystem::create_directories(directory_ / "snapshots");
+    lock_ = lock(directory_);
     Tables tables;
     tables.models = read_models(directory_ / "catalog.json");
     load_snapshots(tables);
@@ -259,9 +263,19 @@ class Catalog::State {
     }
   }
 
+  // The names are written as a whole, so two that know different ones would undo each other.
+  static Fd lock(const std::filesystem::path& directory) {
+    Fd file = open_file(directory / "lock", O_RDWR | O_CREAT, 0600);
+    if (::flock(file.value(), LOCK_EX | LOCK_NB) == 0) return file;
+    if (errno != EWOULDBLOCK) throw_errno(errno, "lock " + directory.string());
+    throw Error(Errc::kBusy,
+                "the state directory " + directory.string() + " is in use by another daemon");
+  }
+
   const std::filesystem::path directory_;
   const Clock& clock_;
   const Log log_;
+  Fd lock_;
   struct Writer {};
   Synchronized<Writer> writer_;  // before tables_ in lock order; the only lock held across writes
   std::unique_ptr<Synchronized<Tables>> tables_;

@@ -40,7 +40,8 @@ void check_name(std::string_view name);
 
 /// Names, revisions and snapshots, durable in the state directory: `catalog.json` and
 /// `snapshots/<key>.json` (FORMAT.md). Every change but learn() is on disk before the call returns;
-/// a failed write changes nothing. Thread-safe.
+/// a failed write changes nothing. Thread-safe. One Catalog per directory on the whole machine
+/// (flock on `lock`; Error(kBusy) otherwise).
 class Catalog {
  public:
   /// Reads what is there. Error(kUnsupported) for a version of the format that is not ours,

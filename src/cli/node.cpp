@@ -13,6 +13,7 @@
 #include <array>
 #include <chrono>
 #include <set>
+#include <unordered_set>
 #include <utility>
 
 namespace weightfs::cli {
@@ -67,7 +68,8 @@ Node::Node(const Settings& settings, Sockets sockets, keeper::Session session, c
       session_handle_(std::move(session)),
       memory_(session_handle_.memory),
       store_(open_store(settings, clock_, log)),
-      catalog_(settings.state, clock_, log.named("catalog")),
+      catalog_(after_predecessor(
+          [&] { return catalog::Catalog(settings.state, clock_, log.named("catalog")); })),
       http_(http_options(settings)),
       sources_(http_),
       records_(memory_),
@@ -102,8 +104,21 @@ Node::Node(const Settings& settings, Sockets sockets, keeper::Session session, c
   }
 }
 
+// What was left of files that no model has any more. A state that is new knows nothing of that.
+void Node::discard_orphans() {
+  if (catalog_.list().empty()) return;
+  std::unordered_set<store::PartialKey> wanted;
+  for (const snapshot::SnapshotPtr& snapshot : catalog_.snapshots()) {
+    for (std::size_t i = 0; i < snapshot->files().size(); ++i) {
+      wanted.insert(fetch::Target{.snapshot = snapshot, .file_index = i, .source = nullptr}.key());
+    }
+  }
+  store_->discard_partials_but(wanted);
+}
+
 void Node::start(control::ListenSocket control, const Log& log) {
   reactions_.attach(warmer_.get());
+  discard_orphans();
   close_lost_backings();
   session_.start();
   service_ = std::make_unique<control::Service>(control::Service::Parts{

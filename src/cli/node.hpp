@@ -71,6 +71,7 @@ class Node final : public control::MountView {
  private:
   void start(control::ListenSocket control, const Log& log);
   void close_lost_backings();
+  void discard_orphans();
   void on_ready();
   void shut_down() noexcept;
 

@@ -104,7 +104,7 @@ std::span<const std::string_view> store_entries() noexcept {
 }
 
 std::span<const std::string_view> state_entries() noexcept {
-  static constexpr std::array<std::string_view, 4> kEntries = {"catalog.json", "snapshots",
+  static constexpr std::array<std::string_view, 5> kEntries = {"lock", "catalog.json", "snapshots",
                                                                "weightfs.log", "lost+found"};
   return kEntries;
 }

@@ -8,7 +8,7 @@ Residency residency(const store::Store& store, const fetch::Fetcher& fetcher,
                     const fetch::Target& target) {
   const snapshot::File& file = target.file();
   // An empty file has nothing to wait for.
-  const bool complete = file.size == 0 || (file.sha256 && store.contains(*file.sha256));
+  const bool complete = file.size == 0 || (file.sha256 && store.contains(*file.sha256, file.size));
   if (complete) {
     return {.bytes = file.size, .verified = file.size, .files_complete = 1, .complete = true};
   }

@@ -10,12 +10,24 @@
 
 #include <fmt/format.h>
 
+#include <sys/stat.h>
 #include <chrono>
 #include <utility>
 
 namespace weightfs::control {
 
 namespace {
+
+/// A source below the mount itself would wait for the daemon that waits for it.
+void refuse_own_mount(const snapshot::Reference& reference, const std::string& mountpoint) {
+  if (reference.scheme() != snapshot::Scheme::kFile) return;
+  struct stat source = {};
+  struct stat mount = {};
+  if (::stat(reference.locator().c_str(), &source) != 0) return;  // resolving will say why
+  if (::stat(mountpoint.c_str(), &mount) != 0 || source.st_dev != mount.st_dev) return;
+  throw Error(Errc::kInvalid,
+              fmt::format("{} lies in the mount {} itself", reference.text(), mountpoint));
+}
 
 constexpr std::chrono::milliseconds kPoll{50};
 constexpr std::chrono::seconds kLearning{10};
@@ -118,13 +130,15 @@ void Service::check_complete(const snapshot::SnapshotPtr& snapshot, const source
 
 api::Model Service::add(const api::AddRequest& request, const Job& job) {
   catalog::check_name(request.name);
-  const std::string source_text = snapshot::Reference::parse(request.source).text();
+  const snapshot::Reference reference = snapshot::Reference::parse(request.source);
+  const std::string& source_text = reference.text();
   if (const auto existing = parts_.catalog.find(request.name)) {
     if (existing->source == source_text) return summary(*existing);
     throw Error(Errc::kBusy,
                 fmt::format("{} is there already, from {}; remove it first, or choose another name",
                             request.name, existing->source));
   }
+  refuse_own_mount(reference, parts_.mount.mount_info().mountpoint);
   const source::SourcePtr source = parts_.sources.get(source_text);
   const snapshot::SnapshotPtr snapshot = resolve(source, job);
   check_complete(snapshot, source, job);

@@ -46,7 +46,9 @@ api::Freed Service::release(const Snapshots& snapshots, const std::set<Digest>& 
   std::map<Digest, std::uint64_t> resident;
   for (const auto& snapshot : snapshots) {
     for (const snapshot::File& file : snapshot->files()) {
-      if (file.sha256 && parts_.store.contains(*file.sha256)) resident[*file.sha256] = file.size;
+      if (file.sha256 && parts_.store.contains(*file.sha256, file.size)) {
+        resident[*file.sha256] = file.size;
+      }
     }
   }
   api::Freed freed{.dry_run = dry_run == DryRun::kYes};
@@ -75,8 +77,9 @@ void Service::discard_partials(const Snapshots& snapshots) {
   for (const auto& snapshot : snapshots) {
     for (std::size_t i = 0; i < snapshot->files().size(); ++i) {
       const fetch::Target target{.snapshot = snapshot, .file_index = i, .source = nullptr};
-      const bool complete = target.file().sha256 && parts_.store.contains(*target.file().sha256);
-      if (!complete) partial.emplace(target.key(), target.file());
+      const snapshot::File& file = target.file();
+      const bool complete = file.sha256 && parts_.store.contains(*file.sha256, file.size);
+      if (!complete) partial.emplace(target.key(), file);
     }
   }
   const auto deadline = std::chrono::steady_clock::now() + kClosingPatience;
@@ -204,7 +207,7 @@ api::VerifyResult Service::verify(const std::string& name, const Job& job) {
     const auto snapshot = current(require(name));
     std::set<Digest> seen;
     for (const snapshot::File& file : snapshot->files()) {
-      if (!file.sha256 || !parts_.store.contains(*file.sha256)) continue;
+      if (!file.sha256 || !parts_.store.contains(*file.sha256, file.size)) continue;
       if (!seen.insert(*file.sha256).second) continue;
       digests.push_back(*file.sha256);
       total += file.size;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <span>
+#include <unordered_map>
 #include <utility>
 
 namespace weightfs::snapshot {
@@ -102,6 +103,17 @@ void check_directories(const std::vector<File>& files) {
   }
 }
 
+void check_sizes(const std::vector<File>& files) {
+  std::unordered_map<Digest, const File*> by_digest;
+  for (const File& file : files) {
+    if (!file.sha256) continue;
+    const auto [known, added] = by_digest.try_emplace(*file.sha256, &file);
+    if (added || known->second->size == file.size) continue;
+    throw Error(Errc::kInvalid, fmt::format("{} and {} have the same sha256 and different sizes",
+                                            printable(known->second->path), printable(file.path)));
+  }
+}
+
 std::uint64_t total_size(const std::vector<File>& files) {
   std::uint64_t total = 0;
   for (const File& file : files) {
@@ -124,6 +136,7 @@ Snapshot::Snapshot(std::string source, std::string revision, std::vector<File> f
   std::sort(files.begin(), files.end(), path_less);
   check_relations(files);
   check_directories(files);
+  check_sizes(files);
   bytes_ = total_size(files);
   learned_.resize(files.size());
   files_ = FileList(std::move(files));

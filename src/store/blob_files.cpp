@@ -56,12 +56,19 @@ std::vector<std::string> names_of(const fs::path& folder, const Log& log) {
 
 std::optional<BlobFiles::Opened> BlobFiles::open(const Digest& digest) const {
   const fs::path path = layout_.blob(digest);
-  Opened opened{.fd = Fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC)), .identity = {}};
+  // O_NONBLOCK: nobody waits for the other end of what somebody else has put there.
+  Opened opened{.fd = Fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)),
+                .identity = {}};
   if (!opened.fd) {
     if (errno == ENOENT) return std::nullopt;
     if (errno == ELOOP) throw Error(Errc::kInvalid, path.string() + " is a symbolic link");
     if (is_unreadable(errno)) throw Error(Errc::kCorrupt, path.string() + " cannot be read");
     throw_errno(errno, "open " + path.string());
+  }
+  struct stat status = {};
+  if (::fstat(opened.fd.value(), &status) != 0) throw_errno(errno, "stat " + path.string());
+  if (!S_ISREG(status.st_mode)) {
+    throw Error(Errc::kInvalid, path.string() + " is not a regular file");
   }
   opened.identity = identity_of(opened.fd);
   return opened;

@@ -42,6 +42,16 @@ PartialTable::Claim::Claim(PartialTable& table, const PartialKey& key) : table_(
   });
 }
 
+std::vector<PartialKey> PartialTable::all_idle() const {
+  return table_.with([](const Table& table) {
+    std::vector<PartialKey> idle;
+    for (const auto& [key, entry] : table.entries) {
+      if (entry.on_disk && !entry.claimed) idle.push_back(key);
+    }
+    return idle;
+  });
+}
+
 PartialTable::Claim::Claim(Claim&& other) noexcept
     : table_(std::exchange(other.table_, nullptr)), key_(other.key_) {
 }

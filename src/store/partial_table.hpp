@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <vector>
 
 namespace weightfs::store {
 
@@ -38,6 +39,8 @@ class PartialTable {
   [[nodiscard]] Claim claim(const PartialKey& key) { return {*this, key}; }
   /// On disk, and nobody is working on it.
   [[nodiscard]] bool idle(const PartialKey& key) const;
+  /// All that are on disk and that nobody is working on.
+  [[nodiscard]] std::vector<PartialKey> all_idle() const;
   /// What all of them take, bytes.
   [[nodiscard]] std::uint64_t bytes() const;
 

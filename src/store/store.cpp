@@ -31,6 +31,11 @@ bool Store::contains(const Digest& digest) const {
   return state_->row(digest).has_value();
 }
 
+bool Store::contains(const Digest& digest, std::uint64_t size) const {
+  const std::optional<IndexRow> known = state_->row(digest);
+  return known && known->identity.size == size;
+}
+
 void Store::touch(const Digest& digest) {
   state_->touch(digest);
 }
@@ -72,6 +77,12 @@ void Store::discard_partial(const PartialKey& key) {
   std::filesystem::remove_all(state_->layout().partial(key), error);
   if (error) throw_errno(error.value(), "remove " + state_->layout().partial(key).string());
   claim.forget();
+}
+
+void Store::discard_partials_but(const std::unordered_set<PartialKey>& kept) {
+  for (const PartialKey& key : state_->partials().all_idle()) {
+    if (!kept.contains(key)) discard_partial(key);
+  }
 }
 
 std::uint64_t Store::remove(const Digest& digest) {

@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 namespace weightfs::store {
@@ -71,6 +72,8 @@ class Store {
   [[nodiscard]] std::optional<Blob> find(const Digest& digest);
   /// As find, without opening: for attributes. Asks the index only, which is in the page cache.
   [[nodiscard]] bool contains(const Digest& digest) const;
+  /// Whether it has the blob, and with this size: listings can be wrong.
+  [[nodiscard]] bool contains(const Digest& digest, std::uint64_t size) const;
   /// Notes that the blob was used just now, for eviction. Cheap: notes are kept in memory and
   /// written many at a time; the last ones may be lost.
   void touch(const Digest& digest);
@@ -91,6 +94,9 @@ class Store {
   [[nodiscard]] std::uint64_t partial_bytes(const PartialKey& key) const;
   /// Error(kBusy) while somebody fills it; nothing happens if there is none.
   void discard_partial(const PartialKey& key);
+  /// Throws away the partial blobs that nobody asks for any more: all that nobody fills but those
+  /// named.
+  void discard_partials_but(const std::unordered_set<PartialKey>& kept);
 
   /// Unlinks a blob; whoever has it open keeps it. Returns the bytes given back, 0 if there was
   /// none.

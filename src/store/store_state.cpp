@@ -110,6 +110,7 @@ void Store::State::index_failed(const Error& error) const {
 }
 
 std::optional<IndexRow> Store::State::row(const Digest& digest) const {
+  if (gone_.with([&](const auto& gone) { return gone.contains(digest); })) return std::nullopt;
   try {
     return index_->find(digest);
   } catch (const Error& error) {
@@ -174,8 +175,8 @@ void Store::State::forget(const Digest& digest) {
   try {
     index_->remove(digest);
   } catch (const Error& error) {
-    // The file is gone, so the next find() comes here again.
     index_failed(error);
+    gone_.with([&](auto& gone) { gone.insert(digest); });
   }
 }
 
@@ -236,6 +237,7 @@ Blob Store::State::publish(const Digest& digest, const Staged& staged) {
   try {
     files_.publish(digest, staged.data, staged.parts);
     index_->end_publish(digest);
+    gone_.with([&](auto& gone) { gone.erase(digest); });
   } catch (const Error&) {
     files_.unpublish(digest, staged.data);
     forget(digest);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "base/synchronized.hpp"
 #include "store/blob_files.hpp"
 #include "store/index.hpp"
 #include "store/layout.hpp"
@@ -20,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 
 namespace weightfs::store {
 
@@ -112,6 +114,9 @@ class Store::State {
   NameLocks names_;
   TouchBatch touches_;
   mutable std::atomic<bool> index_failure_told_ = false;
+  /// Blobs that are gone although their rows could not be deleted: a disk that has failed takes no
+  /// more changes.
+  Synchronized<std::unordered_set<Digest>> gone_;
 };
 
 }  // namespace weightfs::store

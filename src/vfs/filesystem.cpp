@@ -219,7 +219,7 @@ Entry Filesystem::file_entry(const Place& place) {
 Filesystem::Residence Filesystem::residence(const fetch::Target& target) const {
   const snapshot::File& file = target.file();
   if (fetcher_.keep() == fetch::Keep::kMemoryOnly) return {};
-  if (file.sha256 && store_.contains(*file.sha256)) {
+  if (file.sha256 && store_.contains(*file.sha256, file.size)) {
     return {.complete = true, .trusted = checks_.trusted(*file.sha256), .bytes = file.size};
   }
   return {.bytes = fetcher_.resident_bytes(target)};

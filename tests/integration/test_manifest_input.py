@@ -43,6 +43,7 @@ BAD = {
     "a path of 129 components": listing(entry("/".join(["d"] * 129))),
     "a duplicate": listing(entry("a"), entry("a")),
     "a duplicate that differs": listing(entry("a"), entry("a", 0, EMPTY)),
+    "one digest of two sizes": listing(entry("a", 1, ONE), entry("b", 2, ONE)),
     "a file that is also a folder": listing(entry("a"), entry("a/b")),
     "a folder that is also a file": listing(entry("a/b/c"), entry("a/b")),
     "a negative size": listing(entry("a", -1)),
@@ -193,7 +194,7 @@ def test_names_that_need_quoting_in_a_url(weightfs, origin, folder):
 @pytest.mark.seconds(300)
 def test_a_hundred_thousand_files(weightfs):
     count = 100_000
-    entries = [entry(f"d{i % 100}/f{i:06}", i % 7, ONE) for i in range(count)]
+    entries = [entry(f"d{i % 100}/f{i:06}", i % 7, f"{i % 7:064x}") for i in range(count)]
     with hostile.HostileOrigin({"m/weightfs.json": listing(*entries)}) as source:
         mounted = weightfs({})
         began = time.monotonic()

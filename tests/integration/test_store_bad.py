@@ -2,6 +2,7 @@
 # Copyright the weightfs authors
 """Stores on disks that are full, read-only or unsuitable, and stores that are not ours."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -10,7 +11,7 @@ import pytest
 
 import mounts
 from daemon import StartError
-from readers import same_tree
+from readers import error_of, same_tree
 from waiting import until
 
 NAME = "org/small"
@@ -182,3 +183,46 @@ def test_leftovers_of_an_interrupted_write_are_cleaned_up(weightfs, nginx, small
     mounted.start()
     until(lambda: not leftover.exists(), 10, "the leftover goes")
     same_tree(mounted.mount / NAME, small)
+
+
+def test_a_state_in_use_by_another_daemon_is_refused(weightfs, nginx, small):
+    first = weightfs({NAME: nginx.url("small/")})
+    second = weightfs({}, start=False)
+    second.state = first.state
+    assert str(first.state) in refusal(second)
+    same_tree(first.mount / NAME, small)
+
+
+def test_what_was_fetched_of_a_removed_model_is_gone_after_a_restart(weightfs, origin):
+    source = origin(rate="2m")
+    mounted = weightfs({NAME: source.url("large/"), "org/other": source.url("small/")})
+    partial = mounted.store / "partial"
+    shard = mounted.mount / NAME / "model-00001-of-00004.safetensors"
+    with open(shard, "rb", buffering=0) as file:
+        assert file.read(10)
+        mounted.cli("rm", NAME)
+        assert any(partial.iterdir())  # its reader may go on
+    mounted.stop()
+    mounted.start()
+    assert not any(partial.iterdir())
+
+
+def test_a_blob_that_another_listing_gives_another_size_is_not_called_complete(weightfs, nginx, small, folder):
+    tree = folder / "tree"
+    tree.mkdir()
+    config = small.files["config.json"]
+    (tree / "weightfs.json").write_text(json.dumps({"files": [
+        {"path": "config.json", "size": config.size + 1, "sha256": config.sha256}]}))
+    (tree / "config.json").write_bytes(small.data("config.json") + b" ")
+    mounted = weightfs({NAME: nginx.url("small/"), "org/liar": f"file://{tree}"})
+    mounted.wait(NAME)
+    waited = mounted.cli("wait", "org/liar", check=False)
+    assert waited.returncode == 1, waited.stderr
+    assert error_of((mounted.mount / "org/liar/config.json").read_bytes) is not None
+
+
+def test_a_source_within_the_mount_itself_is_refused(weightfs, nginx):
+    mounted = weightfs({NAME: nginx.url("small/")})
+    added = mounted.cli("add", "org/mirror", f"file://{mounted.mount}/{NAME}", check=False)
+    assert added.returncode == 1
+    assert "itself" in added.stderr

@@ -95,6 +95,17 @@ TEST_CASE("everything is there again after a restart", "[catalog]") {
   CHECK(state.catalog->snapshot_by_id(*two->id())->key() == two->key());
 }
 
+TEST_CASE("a state directory has one daemon, on the whole machine", "[catalog]") {
+  State state;
+  try {
+    const Catalog second(state.path, state.clock, Log::silent());
+    FAIL("two of them");
+  } catch (const Error& error) {
+    CHECK(error.code() == Errc::kBusy);
+  }
+  state.reopen();
+}
+
 TEST_CASE("a name cannot be both a model and a directory of models", "[catalog]") {
   State state;
   state.catalog->add("a/b", "file:///m", make("file:///m", "1"));

@@ -100,6 +100,17 @@ TEST_CASE("bad paths and impossible sizes are refused") {
   CHECK(refusal({huge, known("b", "1")}, "sum") == Errc::kInvalid);
 }
 
+TEST_CASE("the same sha256 cannot have two sizes") {
+  const Digest digest = Digest::of("x");
+  CHECK_NOTHROW(Snapshot(
+      "http://h/", "",
+      {{.path = "a", .size = 1, .sha256 = digest}, {.path = "b", .size = 1, .sha256 = digest}}));
+  CHECK_THROWS_AS(Snapshot("http://h/", "",
+                           {{.path = "a", .size = 1, .sha256 = digest},
+                            {.path = "b", .size = 2, .sha256 = digest}}),
+                  Error);
+}
+
 TEST_CASE("a snapshot has no more directories than any tree needs") {
   std::string deep;
   for (std::size_t depth = 1; depth + 1 < snapshot::kMaxDepth; ++depth) deep += "/d";

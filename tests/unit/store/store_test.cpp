@@ -245,6 +245,10 @@ TEST_CASE("a blob whose file was touched, replaced or cut is a miss, and quarant
     fs::remove(path);
     fs::create_symlink("/etc/hostname", path);
   }
+  SECTION("a pipe, which nobody writes into") {
+    fs::remove(path);
+    REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  }
   CHECK(store->contains(digest));
   CHECK_FALSE(store->find(digest));
   CHECK_FALSE(store->contains(digest));
