@@ -265,7 +265,9 @@ class Catalog::State {
 
   // The names are written as a whole, so two that know different ones would undo each other.
   static Fd lock(const std::filesystem::path& directory) {
-    Fd file = open_file(directory / "lock", O_RDWR | O_CREAT, 0600);
+    Fd file(::open((directory / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (!file && errno == EROFS) return file;  // nor can anybody else change anything
+    if (!file) throw_errno(errno, "open " + (directory / "lock").string());
     if (::flock(file.value(), LOCK_EX | LOCK_NB) == 0) return file;
     if (errno != EWOULDBLOCK) throw_errno(errno, "lock " + directory.string());
     throw Error(Errc::kBusy,

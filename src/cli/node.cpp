@@ -23,22 +23,6 @@ namespace {
 constexpr unsigned kFilesAtOnce = 4;  // of a snapshot that is warmed, side by side
 constexpr std::chrono::seconds kModelPatience{10};
 
-std::string boot_id() {
-  std::string id = read_file("/proc/sys/kernel/random/boot_id", 256);
-  while (!id.empty() && id.back() == '\n') id.pop_back();
-  return id;
-}
-
-std::unique_ptr<store::Store> open_store(const Settings& settings, const Clock& clock,
-                                         const Log& log) {
-  return after_predecessor([&] {
-    return store::Store::open({.directory = settings.store,
-                               .allow_network_store = settings.allow_network_store,
-                               .boot_id = boot_id()},
-                              clock, log.named("store"));
-  });
-}
-
 net::HttpClientOptions http_options(const Settings& settings) {
   net::HttpClientOptions options;
   options.stall_timeout = settings.stall_timeout;
@@ -46,7 +30,13 @@ net::HttpClientOptions http_options(const Settings& settings) {
   return options;
 }
 
-fetch::FetcherOptions fetcher_options(const Settings& settings) {
+NodeStore::Mount mount_of(const keeper::SessionMemory& memory) {
+  return memory.init_state() == keeper::SessionMemory::InitState::kDone
+             ? NodeStore::Mount::kTakenOver
+             : NodeStore::Mount::kNew;
+}
+
+fetch::FetcherOptions fetcher_options(const Settings& settings, const NodeStore& store) {
   fetch::FetcherOptions options;
   options.connections = settings.connections;
   options.connections_per_blob = settings.connections_per_blob;
@@ -54,7 +44,8 @@ fetch::FetcherOptions fetcher_options(const Settings& settings) {
   options.deadline = settings.deadline;
   options.verify = settings.verify;
   options.hash_threads = settings.hash_threads;
-  const bool stores = settings.mode == Mode::kProd && settings.admission != Admission::kNever;
+  const bool stores =
+      settings.mode == Mode::kProd && settings.admission != Admission::kNever && store.keeps();
   options.keep = stores ? fetch::Keep::kStore : fetch::Keep::kMemoryOnly;
   return options;
 }
@@ -67,7 +58,7 @@ Node::Node(const Settings& settings, Sockets sockets, keeper::Session session, c
       keeper_(std::move(sockets.keeper)),
       session_handle_(std::move(session)),
       memory_(session_handle_.memory),
-      store_(open_store(settings, clock_, log)),
+      store_(settings, mount_of(memory_), clock_, log),
       catalog_(after_predecessor(
           [&] { return catalog::Catalog(settings.state, clock_, log.named("catalog")); })),
       http_(http_options(settings)),
@@ -78,7 +69,7 @@ Node::Node(const Settings& settings, Sockets sockets, keeper::Session session, c
       checks_({.store = *store_, .incarnations = incarnations_, .last_errors = last_errors_},
               settings.verify_open, log.named("check")),
       fetcher_(std::make_unique<fetch::Fetcher>(*store_, clock_, reactions_,
-                                                fetcher_options(settings), log)),
+                                                fetcher_options(settings, store_), log)),
       warmer_(std::make_unique<fetch::Warmer>(*fetcher_, *store_, kFilesAtOnce, log)),
       filesystem_({.catalog = catalog_,
                    .store = *store_,
@@ -171,7 +162,7 @@ void Node::on_ready() {
   } catch (const Error& error) {
     log_.warning("read-ahead stays at the kernel's default: {}", error.what());
   }
-  modes_.probe(open_file(settings_.store / "VERSION", O_RDONLY));
+  modes_.probe(open_file(store_->directory() / "VERSION", O_RDONLY));
   const fuse::PassthroughStatus status = modes_.status();
   filesystem_.set_passthrough(status.active ? vfs::Passthrough::kActive
                                             : vfs::Passthrough::kInactive);

@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "catalog/catalog.hpp"
 #include "cli/model_adder.hpp"
+#include "cli/node_store.hpp"
 #include "cli/settings.hpp"
 #include "control/router.hpp"
 #include "control/server.hpp"
@@ -81,7 +82,7 @@ class Node final : public control::MountView {
   keeper::KeeperClient keeper_;
   keeper::Session session_handle_;
   keeper::SessionMemory memory_;
-  std::unique_ptr<store::Store> store_;
+  NodeStore store_;
   catalog::Catalog catalog_;
   net::HttpClient http_;
   source::SourcePool sources_;

@@ -94,9 +94,13 @@ StoreUsage Store::State::usage() const {
   } catch (const Error& error) {
     index_failed(error);
   }
-  const Space space = space_of(layout_.directory());
-  usage.capacity = space.capacity;
-  usage.free = space.free;
+  try {
+    const Space space = space_of(layout_.directory());
+    usage.capacity = space.capacity;
+    usage.free = space.free;
+  } catch (const Error& error) {
+    log_.debug("{}", error.what());  // removed, or its disk has failed: there is no room
+  }
   usage.partial_bytes = partials_.bytes();
   usage.evicted_open_bytes = open_blobs_.evicted_bytes();
   usage.quarantined = quarantine_.files();

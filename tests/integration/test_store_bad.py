@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 import mounts
+import processes
 from daemon import StartError
 from readers import error_of, same_tree
 from waiting import until
@@ -78,6 +79,25 @@ def test_a_store_that_becomes_read_only_streams(weightfs, folder, nginx, small):
         mounted = weightfs({NAME: nginx.url("small/")}, store=disk / "store")
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=False)
         same_tree(mounted.mount / NAME, small)
+        mounted.stop()
+
+
+@pytest.mark.parametrize("how", ["read-only", "gone"])
+def test_a_daemon_that_finds_its_store_failed_serves_past_it(weightfs, folder, nginx, small, how, mode):
+    with mounts.ext4(folder, 64) as disk:
+        mounted = weightfs({NAME: nginx.url("small/")}, store=disk / "store",
+                           passthrough=mode == "passthrough")
+        mounted.wait(NAME)
+        if how == "read-only":
+            # As the kernel does where errors=remount-ro.
+            subprocess.run(["mount", "-o", "remount,abort", str(disk)], check=False)
+        else:
+            subprocess.run(["rm", "-rf", str(disk / "store")], check=True)
+        same_tree(mounted.mount / NAME, small)
+        before = mounted.status()["pid"]
+        processes.kill(before)
+        same_tree(mounted.mount / NAME, small)
+        assert mounted.status()["pid"] != before
         mounted.stop()
 
 
