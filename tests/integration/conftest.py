@@ -9,8 +9,6 @@ do not have it (before 6.9), where the same tests run daemon-served.
 Marks: `short` also runs under the address sanitizer, `stress` under the thread sanitizer.
 """
 
-import contextlib
-import fcntl
 import os
 import pathlib
 import re
@@ -23,6 +21,7 @@ import pytest
 import daemon
 import models
 import mounts
+from alone import alone
 from origin import NginxOrigin
 from tls import Certificates
 
@@ -112,14 +111,6 @@ def kept(work):
     folder = work.parent / "kept"
     folder.mkdir(exist_ok=True)
     return folder
-
-
-@contextlib.contextmanager
-def alone(folder):
-    """One process at a time: the suite may run in several."""
-    with open(folder / ".lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 import mounts
+from alone import alone
 
 NAME = "org/large"
 # Handed over as text: an ordinary user may not be able to reach the source tree.
@@ -22,11 +23,12 @@ def loader(kept):
     folder = kept / "venv"
     python = folder / "bin/python"
     ready = folder / "ready"
-    if not ready.exists():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check",
-                        "numpy", "safetensors"], check=True)
-        ready.touch()
+    with alone(kept):
+        if not ready.exists():
+            subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
+            subprocess.run([str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check",
+                            "numpy", "safetensors"], check=True)
+            ready.touch()
     return python
 
 
