@@ -96,7 +96,9 @@ def work(requirements):
         base.mkdir(exist_ok=True)
         base.chmod(0o755)
         # The daemon must be able to run it as well.
-        shutil.copy2(daemon.binary(), base / "weightfs")
+        copy = base / f"weightfs.{os.getpid()}"
+        shutil.copy2(daemon.binary(), copy)
+        copy.replace(base / "weightfs")  # another process may run the one that was there
         os.environ["WEIGHTFS_BINARY"] = str(base / "weightfs")
     run = pathlib.Path(tempfile.mkdtemp(prefix="run-", dir=base))
     run.chmod(0o755)
