@@ -128,7 +128,10 @@ bool ToyDaemon::serve_one() {
     case FUSE_OPEN: {
       fuse_open_out out{};
       if (options_.backing_id != 0) out.open_flags = kOpenPassthrough;
-      std::memcpy(&out.padding, &options_.backing_id, sizeof options_.backing_id);
+      // `padding` to older kernel headers, `backing_id` to newer ones.
+      static_assert(sizeof out == 16);
+      std::memcpy(reinterpret_cast<char*>(&out) + 12, &options_.backing_id,
+                  sizeof options_.backing_id);
       answer(in.unique, 0, body_of(out));
       return true;
     }
