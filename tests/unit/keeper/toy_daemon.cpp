@@ -19,6 +19,15 @@ namespace weightfs::keeper::test {
 
 namespace {
 
+// Fields that kernel headers name since 6.9 only, by their place (linux/fuse.h, 7.40).
+constexpr std::size_t kMaxStackDepth = 36;  // of fuse_init_out
+constexpr std::size_t kBackingId = 12;      // of fuse_open_out
+
+template <class Message>
+void set_field(Message& message, std::size_t offset, std::int32_t value) {
+  std::memcpy(reinterpret_cast<char*>(&message) + offset, &value, sizeof value);
+}
+
 constexpr std::uint32_t kPassthroughFlag2 = 1U << 5;  // FUSE_PASSTHROUGH, bit 37
 constexpr std::uint32_t kOpenPassthrough = 1U << 7;   // FOPEN_PASSTHROUGH
 constexpr std::uint64_t kBlobNode = 2;
@@ -103,7 +112,7 @@ bool ToyDaemon::serve_one() {
       out.time_gran = 1;
       out.flags = FUSE_INIT_EXT;
       if (options_.passthrough) out.flags2 = offer.flags2 & kPassthroughFlag2;
-      out.unused[0] = 1;  // max_stack_depth
+      set_field(out, kMaxStackDepth, 1);
       answer(in.unique, 0, body_of(out));
       return true;
     }
@@ -128,10 +137,7 @@ bool ToyDaemon::serve_one() {
     case FUSE_OPEN: {
       fuse_open_out out{};
       if (options_.backing_id != 0) out.open_flags = kOpenPassthrough;
-      // `padding` to older kernel headers, `backing_id` to newer ones.
-      static_assert(sizeof out == 16);
-      std::memcpy(reinterpret_cast<char*>(&out) + 12, &options_.backing_id,
-                  sizeof options_.backing_id);
+      set_field(out, kBackingId, options_.backing_id);
       answer(in.unique, 0, body_of(out));
       return true;
     }
