@@ -194,18 +194,18 @@ library() {
   fi
 }
 
-# Adds the newest clang to `wanted` where there is none: with the clang-format and the sanitizers of the
-# same release.
+# Adds the newest clang to `wanted` where there is none: with the clang-format, the sanitizers and the
+# symbolizer (llvm, names in their reports) of the same release.
 clang() {
   local release
   for release in "${kClang[@]}"; do
     if installed "clang-$release" && installed "clang-format-$release" &&
-      installed "libclang-rt-$release-dev"; then return; fi
+      installed "libclang-rt-$release-dev" && installed "llvm-$release"; then return; fi
   done
   refresh_lists clang
   for release in "${kClang[@]}"; do
     if available "clang-$release"; then
-      wanted+=("clang-$release" "clang-format-$release" "libclang-rt-$release-dev")
+      wanted+=("clang-$release" "clang-format-$release" "libclang-rt-$release-dev" "llvm-$release")
       return
     fi
   done

@@ -118,10 +118,18 @@ stage_clang() {
 # The sanitizers are clang's: newer than those of g++ 12, and a second compiler's opinion of the same code.
 readonly kSanitizers=(-Dbuildtype=plain -Dcpp_args='-O1 -g1 -fno-omit-frame-pointer' -Db_lundef=false)
 
+# symbolizer: the newest there is, so that reports have names and lines.
+symbolizer() {
+  compgen -c llvm-symbolizer- | grep -E '^llvm-symbolizer-[0-9]+$' | sort -t- -k3 -n | tail -1 |
+    xargs -r which
+}
+
 stage_asan() {
   clang_build build-asan "${kSanitizers[@]}" -Db_sanitize=address,undefined
   export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1
   export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+  local -r names=$(symbolizer)
+  [[ -z $names ]] || export ASAN_SYMBOLIZER_PATH=$names
   run_unit build-asan
   run_mount build-asan -m short
 }
@@ -129,6 +137,8 @@ stage_asan() {
 stage_tsan() {
   clang_build build-tsan "${kSanitizers[@]}" -Db_sanitize=thread
   export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+  local -r names=$(symbolizer)
+  [[ -z $names ]] || TSAN_OPTIONS+=:external_symbolizer_path=$names
   [[ ! -e tests/tsan.supp ]] || TSAN_OPTIONS+=:suppressions=$PWD/tests/tsan.supp
   run_unit build-tsan
   run_mount build-tsan -m stress

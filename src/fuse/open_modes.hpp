@@ -47,7 +47,7 @@ struct OpenMode {
 /// an OPEN that comes twice is taken back by its request number before it is counted anew.
 ///
 /// Thread-safe. The registry and the memory must outlive it. The lock is held while the keeper
-/// registers (0.1 ms): a second opener of the node needs exactly that answer.
+/// registers (half a millisecond): a second opener of the node needs exactly that answer.
 class OpenModes {
  public:
   OpenModes(BackingRegistry& registry, keeper::SessionMemory& memory, Log log);

@@ -28,6 +28,7 @@ Backing OpenFiles::ensure(NodeId node, const PlacePtr& place, Use use, const Mak
     return found->second.backing;
   });
   const bool usable = known && (!failed(*known) || (use == Use::kRead && failed_for_good(*known)));
+  if (usable && use == Use::kRead) return *known;  // nothing to note: the usual case of a read
   // Two threads may make the same backing at once: both get the same fill or blob from below.
   const Backing backing = usable ? *known : make();
   files_.with([&](Files& files) {
