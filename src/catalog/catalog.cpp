@@ -4,12 +4,12 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/process_lock.hpp"
 #include "base/synchronized.hpp"
 #include "catalog/catalog_file.hpp"
 #include "catalog/learned_file.hpp"
 
-#include <fcntl.h>
-#include <sys/file.h>
+#include <sys/statvfs.h>
 #include <algorithm>
 #include <cerrno>
 #include <set>
@@ -97,9 +97,10 @@ void check_name(std::string_view name) {
 class Catalog::State {
  public:
   State(std::filesystem::path directory, const Clock& clock, Log log)
-      : directory_(std::move(directory)), clock_(clock), log_(std::move(log)) {
-    std::filesystem::create_directories(directory_ / "snapshots");
-    lock_ = lock(directory_);
+      : directory_(prepared(std::move(directory))),
+        clock_(clock),
+        log_(std::move(log)),
+        lock_(lock(directory_)) {
     Tables tables;
     tables.models = read_models(directory_ / "catalog.json");
     load_snapshots(tables);
@@ -263,21 +264,24 @@ class Catalog::State {
     }
   }
 
-  // The names are written as a whole, so two that know different ones would undo each other.
-  static Fd lock(const std::filesystem::path& directory) {
-    Fd file(::open((directory / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    if (!file && errno == EROFS) return file;  // nor can anybody else change anything
-    if (!file) throw_errno(errno, "open " + (directory / "lock").string());
-    if (::flock(file.value(), LOCK_EX | LOCK_NB) == 0) return file;
-    if (errno != EWOULDBLOCK) throw_errno(errno, "lock " + directory.string());
-    throw Error(Errc::kBusy,
-                "the state directory " + directory.string() + " is in use by another daemon");
+  static std::filesystem::path prepared(std::filesystem::path directory) {
+    std::filesystem::create_directories(directory / "snapshots");
+    return directory;
+  }
+
+  // The names are written as a whole, so two that know different ones would undo each other; where
+  // the disk is read-only, nobody can.
+  static std::optional<ProcessLock> lock(const std::filesystem::path& directory) {
+    struct statvfs filesystem{};
+    const bool known = ::statvfs(directory.c_str(), &filesystem) == 0;
+    if (known && (filesystem.f_flag & ST_RDONLY) != 0) return std::nullopt;
+    return std::optional<ProcessLock>(std::in_place, directory / "lock", "the state directory");
   }
 
   const std::filesystem::path directory_;
   const Clock& clock_;
   const Log log_;
-  Fd lock_;
+  const std::optional<ProcessLock> lock_;
   struct Writer {};
   Synchronized<Writer> writer_;  // before tables_ in lock order; the only lock held across writes
   std::unique_ptr<Synchronized<Tables>> tables_;

@@ -3,6 +3,7 @@
 #include "keeper/daemon_process.hpp"
 
 #include "base/error.hpp"
+#include "base/process_state.hpp"
 #include "keeper/exit_status.hpp"
 #include "keeper/pidfd.hpp"
 
@@ -19,6 +20,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 namespace weightfs::keeper {
@@ -122,6 +124,11 @@ DaemonProcess::~DaemonProcess() {
 
 void DaemonProcess::signal(int number) const noexcept {
   if (pid_ > 0) ::kill(pid_, number);
+}
+
+bool DaemonProcess::main_thread_ended() const {
+  const std::optional<ProcessState> state = process_state(pid_);
+  return state && state->main_thread_ended;
 }
 
 int DaemonProcess::wait() {

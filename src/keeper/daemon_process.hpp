@@ -52,9 +52,11 @@ class DaemonProcess {
   /// Becomes readable when the process has ended.
   [[nodiscard]] int descriptor() const noexcept { return process_.value(); }
   void signal(int number) const noexcept;
+  /// It was killed. Where descriptor() does not become readable, a thread of it hangs.
+  [[nodiscard]] bool main_thread_ended() const;
   /// Waits for the end; the status as of wait(2). To be called once at most.
   [[nodiscard]] int wait();
-  /// Neither waits for it nor kills it any more: it is stuck in the kernel, and init's one day.
+  /// Neither waits for it nor kills it any more: it is stuck in the kernel.
   void leave() noexcept { pid_ = -1; }
 
  private:

@@ -86,6 +86,8 @@ class Keeper::State {
                           log_);
     }
     while (!result_ || (supervisor_ && supervisor_->running())) turn(stop_descriptor);
+    // It may wait for an answer of this mount, which nobody is left to give.
+    if (supervisor_ && supervisor_->left_behind() > 0) mount_.abort();
     mount_.unmount(Mount::IfBusy::kDetach);
     log_.info("unmounted {}", mount_.path());
     return *result_;
@@ -128,12 +130,21 @@ class Keeper::State {
     check_mount();
     if (watched[0].revents != 0) finish(0);
     if (watched[1].revents != 0) accept();
-    if (watched[2].revents != 0) reap();
+    if (watched[2].revents != 0 || (supervisor_ && look_is_due() && supervisor_->hangs(now_))) {
+      reap();
+    }
     if (supervisor_) {
       if (std::optional<Fd> socket = supervisor_->advance(now_)) {
         connections_.push_back({.socket = std::move(*socket), .supervised = true});
       }
     }
+  }
+
+  bool look_is_due() {
+    if (now_ - last_look_ < kTick) return false;
+    last_look_ = now_;
+    static_cast<void>(supervisor_->left_behind());  // reaps those that have ended
+    return true;
   }
 
   /// The connection goes with the process, whatever children of it may still hold the socket: the
@@ -297,6 +308,7 @@ class Keeper::State {
   bool released_ = false;               ///< the daemon has asked for the unmount
   std::optional<int> result_;
   Clock::TimePoint now_{};
+  Clock::TimePoint last_look_{};
 };
 
 Keeper::Keeper(KeeperOptions options, Log log)

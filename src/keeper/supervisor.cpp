@@ -90,11 +90,37 @@ std::optional<Fd> Supervisor::start(TimePoint now) {
   }
 }
 
+bool Supervisor::hangs(TimePoint now) {
+  if (!process_ || last_ || !process_->main_thread_ended()) {
+    hanging_since_.reset();
+    return false;
+  }
+  if (!hanging_since_) hanging_since_ = now;
+  return now - *hanging_since_ >= options_.kill_patience;
+}
+
+std::size_t Supervisor::left_behind() {
+  std::erase_if(left_behind_, [](pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) != 0; });
+  return left_behind_.size();
+}
+
 std::optional<int> Supervisor::reap(TimePoint now) {
   const pid_t pid = process_->pid();
-  const int status = process_->wait();
+  int status = SIGKILL;  // as wait(2) says that it was killed
+  if (hangs(now)) {
+    log_.error("a thread of the killed daemon {} hangs in the kernel: going on without it", pid);
+    left_behind_.push_back(pid);
+    process_->leave();
+  } else {
+    status = process_->wait();
+  }
   process_.reset();
   due_.reset();
+  hanging_since_.reset();
+  return after_end(status, pid, now);
+}
+
+std::optional<int> Supervisor::after_end(int status, pid_t pid, TimePoint now) {
   if (last_) {
     log_.info("the daemon {} {}", pid, describe(status));
     return 0;

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <vector>
 
 namespace weightfs::keeper {
 
@@ -18,7 +19,8 @@ struct SupervisorOptions {
   DaemonOptions daemon;
   std::chrono::milliseconds start_patience{};  ///< from its start to note_up(), else SIGKILL
   std::chrono::milliseconds stop_grace{};      ///< from SIGTERM to SIGKILL
-  /// At a stop: from SIGKILL to abort_connection, and from that to the end without it.
+  /// How long a killed daemon whose threads hang in the kernel is waited for. At a stop: from
+  /// SIGKILL to abort_connection, and from that to the end without it. Else: until another starts.
   std::chrono::milliseconds kill_patience{};
   /// Makes the kernel fail every request, those included that the daemon itself waits for.
   std::function<void()> abort_connection;
@@ -46,6 +48,12 @@ class Supervisor {
   [[nodiscard]] int descriptor() const noexcept;
   /// Takes the end of the daemon, and returns the keeper's exit status if it was the last one.
   std::optional<int> reap(TimePoint now);
+  /// To be asked about once a second. The daemon was killed, by whomever, and a thread of it hangs
+  /// in the kernel (a network mount that is dead, a FUSE source that does not answer), so that its
+  /// end does not come; the patience is over. reap() then leaves it behind.
+  [[nodiscard]] bool hangs(TimePoint now);
+  /// Daemons that were left behind and still hang.
+  [[nodiscard]] std::size_t left_behind();
 
   /// The daemon serves. Until then it has start_patience.
   void note_up() noexcept;
@@ -63,12 +71,15 @@ class Supervisor {
   };
 
   std::optional<Fd> start(TimePoint now);
+  std::optional<int> after_end(int status, pid_t pid, TimePoint now);
 
   SupervisorOptions options_;
   Log log_;
   RestartPolicy policy_;
   std::optional<DaemonProcess> process_;
   std::optional<Due> due_;
+  std::optional<TimePoint> hanging_since_;
+  std::vector<pid_t> left_behind_;  ///< to be reaped one day
   TimePoint started_{};
   RestartPolicy::Life life_ = RestartPolicy::Life::kSilent;
   bool last_ = false;

@@ -47,11 +47,11 @@ void check_filesystem(const StoreOptions& options, const Log& log) {
 
 /// Nothing is written before the checks have passed; what may have changed since is checked again
 /// under the lock.
-StoreLock take_directory(const Layout& layout, const StoreOptions& options, const Log& log) {
+ProcessLock take_directory(const Layout& layout, const StoreOptions& options, const Log& log) {
   layout.create_directory();
   check_filesystem(options, log);
   layout.refuse_foreign();
-  StoreLock lock(layout.lock());
+  ProcessLock lock(layout.lock(), "the store");
   layout.refuse_foreign();
   layout.initialise();
   return lock;

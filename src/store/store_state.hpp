@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "base/process_lock.hpp"
 #include "base/synchronized.hpp"
 #include "store/blob_files.hpp"
 #include "store/index.hpp"
@@ -12,7 +13,6 @@
 #include "store/partial_table.hpp"
 #include "store/quarantine.hpp"
 #include "store/store.hpp"
-#include "store/store_lock.hpp"
 #include "store/touch_batch.hpp"
 
 #include <atomic>
@@ -104,7 +104,7 @@ class Store::State {
   const std::int64_t boot_;  ///< as the index keeps it; 0 where the boot is not known
   const Clock& clock_;
   const Log log_;
-  const StoreLock lock_;
+  const ProcessLock lock_;
   BlobFiles files_;
   std::unique_ptr<Index> index_;
   Quarantine quarantine_;

@@ -181,7 +181,10 @@ class Weightfs:
     def wait_new_daemon(self, old, seconds=READY_SECONDS):
         """Waits until a daemon with another pid than `old` answers; returns its status."""
         def successor():
-            done = self.cli("status", "--json", check=False, timeout=seconds)
+            try:  # a dead daemon that hangs in the kernel still has the socket open
+                done = self.cli("status", "--json", check=False, timeout=5)
+            except subprocess.TimeoutExpired:
+                return None
             status = json.loads(done.stdout) if done.returncode == 0 else None
             return status if status and status["pid"] != old else None
         status = until(successor, seconds, f"a successor of daemon {old} answers", interval=0.05)

@@ -209,3 +209,29 @@ def test_the_daemon_has_no_privileges_and_the_keeper_no_network(weightfs, nginx,
     for table in ("tcp", "tcp6", "udp", "udp6"):
         with open(f"/proc/net/{table}") as file:
             assert not inodes & {line.split()[9] for line in file.readlines()[1:]}
+
+
+def test_a_killed_daemon_that_hangs_in_its_source_is_replaced(weightfs, origin, nginx, small, mode):
+    """A source that is a filesystem can hang, and a process that waits in it cannot die: its end
+    never comes, and its locks stay. Here it is another weightfs whose daemon is stopped."""
+    source = weightfs({NAME: origin(rate=32 << 10).url("small/")})
+    shard = small.shards[0]
+    mounted = weightfs({"org/hung": f"file://{source.mount / NAME}", NAME: nginx.url("small/")},
+                       passthrough=mode == "passthrough")
+    hanging = mounted.pid
+    reader = subprocess.Popen([sys.executable, "-c", "import sys\n"
+                               "sys.stdout.buffer.write(open(sys.argv[1], 'rb').read())",
+                               str(mounted.mount / "org/hung" / shard)], stdout=subprocess.PIPE)
+    until(lambda: source.status()["fills"], 10, "the source was asked")
+    stopped = source.pid
+    os.kill(stopped, signal.SIGSTOP)
+    try:
+        mounted.wait_new_daemon(mounted.kill_daemon())
+        assert processes.state(hanging) == "Z", "nothing hung"
+        same_tree(mounted.mount / NAME, small)
+        assert reader.poll() is None
+    finally:
+        os.kill(stopped, signal.SIGCONT)
+    output, _ = reader.communicate(timeout=120)
+    assert output == small.path(shard).read_bytes()
+    processes.wait_gone(hanging, 30, "the daemon that hung")

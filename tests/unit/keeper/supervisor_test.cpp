@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/process_state.hpp"
 #include "keeper/exit_status.hpp"
 #include "running_keeper.hpp"
 
@@ -224,6 +225,29 @@ TEST_CASE("a killed daemon that waits for itself does not keep the keeper from e
   keeper.stop();
   CHECK(keeper.result() == 0);
   CHECK(eventually([&] { return has_ended(pid); }));
+  CHECK(mounts_on(place.mountpoint()) == 0);
+}
+
+TEST_CASE("a killed daemon that hangs in the kernel is replaced, and freed at the end") {
+  require_fuse();
+  const Workplace place;
+  const std::filesystem::path pid_file = place / "pid";
+  const std::string once = (place / "once").string();
+  KeeperOptions options = place.supervising(
+      shell("how=stuck; [ ! -e '" + once + "' ] || how=; touch '" + once + "'; exec '" +
+            supervised_daemon().string() + "' {keeper-fd} '" + pid_file.string() + "' $how"));
+  options.kill_patience = std::chrono::milliseconds(300);
+  RunningKeeper keeper(std::move(options));
+  const pid_t stuck = next_pid(pid_file, 0);
+  REQUIRE(stuck != 0);
+  REQUIRE(::kill(stuck, SIGKILL) == 0);
+  CHECK(next_pid(pid_file, stuck) != 0);
+  const std::optional<ProcessState> state = process_state(stuck);
+  REQUIRE(state.has_value());
+  CHECK(state->main_thread_ended);
+  keeper.stop();
+  CHECK(keeper.result() == 0);
+  CHECK(eventually([&] { return ::waitpid(stuck, nullptr, WNOHANG) == stuck; }));
   CHECK(mounts_on(place.mountpoint()) == 0);
 }
 

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "base/fd.hpp"
+
+#include <filesystem>
+#include <string_view>
+
+namespace weightfs {
+
+/// The right of one process to a directory: flock(2) on a file in it, for as long as this lives.
+/// The kernel gives it back when the process has ended, however it ends.
+///
+/// A process that was killed ends only when each of its threads has, and one may hang in the kernel
+/// (a dead network mount) and keep its descriptors, and so the lock, for hours. It runs none of its
+/// own instructions again, so its lock is taken over: the file, which says who holds it (pid, start
+/// time as in proc(5), "\n"), is replaced by another under a flock on the directory.
+class ProcessLock {
+ public:
+  /// Creates the file. `what` is in messages: "the store". Error(kBusy) if somebody else, this
+  /// process included, has it; kPermission, kNoSpace, kIo (read-only included) for what the disk
+  /// says.
+  ProcessLock(const std::filesystem::path& path, std::string_view what);
+
+ private:
+  Fd fd_;
+};
+
+}  // namespace weightfs
