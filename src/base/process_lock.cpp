@@ -71,7 +71,7 @@ ProcessLock::ProcessLock(const std::filesystem::path& path, std::string_view wha
   if (!locked && will_never_run(who)) {
     if (::unlink(path.c_str()) != 0) throw_errno(errno, "replace " + path.string());
     fd_ = open_lock(path);
-    locked = lock(fd_, path);
+    locked = taken_over_ = lock(fd_, path);
   }
   if (!locked) {
     throw Error(Errc::kBusy,

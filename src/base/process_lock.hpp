@@ -23,8 +23,12 @@ class ProcessLock {
   /// says.
   ProcessLock(const std::filesystem::path& path, std::string_view what);
 
+  /// From a process that has not ended: what else it holds locks on may be locked, too.
+  [[nodiscard]] bool taken_over() const noexcept { return taken_over_; }
+
  private:
   Fd fd_;
+  bool taken_over_ = false;
 };
 
 }  // namespace weightfs

@@ -97,7 +97,7 @@ Connection connect(const fs::path& path) {
 }
 
 void remove_files(const fs::path& path) {
-  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
+  for (const char* suffix : {"", "-wal", "-shm", "-journal", ".tmp"}) {
     std::error_code error;
     fs::remove(path.string() + suffix, error);
     if (error) throw_errno(error.value(), "remove " + path.string() + suffix);
@@ -105,6 +105,21 @@ void remove_files(const fs::path& path) {
 }
 
 }  // namespace
+
+void Index::leave_locks_behind(const fs::path& path) {
+  const std::string temporary = path.string() + ".tmp";
+  for (const char* suffix : {"-wal", ""}) {
+    const std::string file = path.string() + suffix;
+    std::error_code error;
+    if (!fs::exists(file, error)) continue;
+    if (!error) fs::copy_file(file, temporary, fs::copy_options::overwrite_existing, error);
+    if (!error) fs::rename(temporary, file, error);
+    if (error) {
+      fs::remove(temporary, error);
+      return remove_files(path);
+    }
+  }
+}
 
 struct Index::Writer {
   explicit Writer(const fs::path& path) : connection(connect(path)) {}

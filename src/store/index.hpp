@@ -48,6 +48,10 @@ struct IndexTotals {
 /// rebuilds.
 class Index {
  public:
+  /// Puts copies in the place of the files, as they are: a dead process that cannot let go of its
+  /// locks on them keeps the old ones. Where that fails they are removed, and open() gives nothing.
+  static void leave_locks_behind(const std::filesystem::path& path);
+
   /// Null where there is none, or none that is whole, of this version and of this directory (`root`
   /// says which; a store that was copied has other inodes). Throws Error for what the disk says.
   [[nodiscard]] static std::unique_ptr<Index> open(const std::filesystem::path& path,

@@ -25,9 +25,9 @@ constexpr std::string_view kPartsSuffix = ".parts";
 constexpr unsigned kFolderMode = 0700;
 
 constexpr std::array<std::string_view, 2> kNamesBeforeVersion{"VERSION.tmp", "lock"};
-constexpr std::array<std::string_view, 10> kNames{
-    "VERSION",      "VERSION.tmp",  "blobs", "index.db", "index.db-journal",
-    "index.db-shm", "index.db-wal", "lock",  "partial",  "quarantine"};
+constexpr std::array<std::string_view, 11> kNames{
+    "VERSION",      "VERSION.tmp",  "blobs", "index.db", "index.db-journal", "index.db-shm",
+    "index.db-wal", "index.db.tmp", "lock",  "partial",  "quarantine"};
 
 void make_folder(const fs::path& path) {
   if (::mkdir(path.c_str(), kFolderMode) != 0 && errno != EEXIST) {

@@ -44,6 +44,7 @@ bool contradicts_parts(const Layout& layout, const BlobFiles::Found& found) {
 }  // namespace
 
 void Store::State::open_index() {
+  if (lock_.taken_over()) Index::leave_locks_behind(layout_.index());
   index_ = Index::open(layout_.index(), root_of(layout_));
   if (!index_) {
     rebuild_index();

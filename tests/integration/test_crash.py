@@ -214,7 +214,7 @@ def test_the_daemon_has_no_privileges_and_the_keeper_no_network(weightfs, nginx,
 def test_a_killed_daemon_that_hangs_in_its_source_is_replaced(weightfs, origin, nginx, small, mode):
     """A source that is a filesystem can hang, and a process that waits in it cannot die: its end
     never comes, and its locks stay. Here it is another weightfs whose daemon is stopped."""
-    source = weightfs({NAME: origin(rate=32 << 10).url("small/")})
+    source = weightfs({NAME: origin(rate=128 << 10).url("small/")})
     shard = small.shards[0]
     mounted = weightfs({"org/hung": f"file://{source.mount / NAME}", NAME: nginx.url("small/")},
                        passthrough=mode == "passthrough")

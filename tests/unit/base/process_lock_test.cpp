@@ -124,6 +124,7 @@ TEST_CASE("the lock of a process that will never run again is taken over, once")
     return state && state->main_thread_ended;
   }));
   const ProcessLock lock(place.lock(), "the store");
+  CHECK(lock.taken_over());
   CHECK(refusal(place.lock()) == Errc::kBusy);
 }
 

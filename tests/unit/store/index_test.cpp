@@ -227,3 +227,18 @@ TEST_CASE("a hundred thousand blobs cost a find no more than a few pages") {
   CAPTURE(std::chrono::duration_cast<std::chrono::microseconds>(taken).count());
   CHECK(taken < std::chrono::seconds(5));
 }
+
+TEST_CASE("an index that somebody has locked for ever goes on as a copy") {
+  const Place place;
+  const auto locked = place.create();
+  publish(*locked, row("a"));
+  publish(*locked, row("b"));
+  Index::leave_locks_behind(place.path);
+  const auto copy = Index::open(place.path, "root");
+  REQUIRE(copy);
+  CHECK(copy->find(Digest::of("a")));
+  CHECK(copy->totals().blobs == 2);
+  publish(*copy, row("c"));
+  CHECK_FALSE(locked->find(Digest::of("c")));
+  CHECK_FALSE(std::filesystem::exists(place.path.string() + ".tmp"));
+}
