@@ -110,7 +110,15 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   void leave();
 
   void attempt(ParkedRead read);
-  void answer_from(const Fd& data, ParkedRead read);
+  /// What reads are answered with.
+  struct Supply {
+    std::shared_ptr<const Fd> data;
+    std::optional<Place> unproven;  ///< where those bytes are that nothing has proven yet
+  };
+  [[nodiscard]] static Supply supply(const State& state);
+  /// Before bytes leave.
+  void announce(const Supply& supply);
+  void answer_from(const Supply& supply, ParkedRead read);
   void answer(std::vector<ParkedRead> reads);
   [[nodiscard]] static std::vector<ParkedRead> admit(State& state);
   /// Tells the host what there is to do after a change.
@@ -133,6 +141,7 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   std::optional<SharedPartial> partial_;
   std::stop_source stop_;  ///< of all parts
   std::atomic<ReadId> last_read_{0};
+  std::atomic<std::optional<Place>> announced_{std::nullopt};  ///< see FillObserver::on_shown
   std::atomic<bool> to_close_{false};  ///< failed, with what came to be kept
   HashFrontier frontier_;              ///< belongs to whom FillLedger::begin_hash() let in
   Synchronized<State> state_;

@@ -59,14 +59,14 @@ void BlobFill::on_end(std::function<void()> callback) {
 void BlobFill::attempt(ParkedRead read) {
   const ReadId id = read.id;
   const ByteRange range = read.range;
-  std::shared_ptr<const Fd> data;
+  Supply supply;
   std::optional<Error> error;
   std::vector<ParkedRead> ready;
   const bool parked = state_.with([&](State& state) {
     error = state.ledger.error();
     if (error || range.empty()) return false;
     if (state.ledger.readable(range)) {
-      data = state.data;
+      supply = BlobFill::supply(state);
       return false;
     }
     state.ledger.park(std::move(read), now());
@@ -74,7 +74,7 @@ void BlobFill::attempt(ParkedRead read) {
     return true;
   });
   if (!parked) {
-    if (data) return answer_from(*data, std::move(read));
+    if (supply.data) return answer_from(supply, std::move(read));
     return read.done({.data = {}, .error = error});
   }
   if (std::none_of(ready.begin(), ready.end(), [&](const auto& one) { return one.id == id; })) {
@@ -86,10 +86,23 @@ void BlobFill::attempt(ParkedRead read) {
   pass_on();
 }
 
-void BlobFill::answer_from(const Fd& data, ParkedRead read) {
+BlobFill::Supply BlobFill::supply(const State& state) {
+  const bool unproven = filling(state) && state.ledger.unproven();
+  return {.data = state.data,
+          .unproven = unproven ? std::optional(state.ledger.place()) : std::nullopt};
+}
+
+void BlobFill::announce(const Supply& supply) {
+  if (!supply.unproven || announced_.load() == supply.unproven) return;
+  host_->context().observer.on_shown(target_, *supply.unproven);
+  announced_ = supply.unproven;  // after it: whoever sees this gives bytes out
+}
+
+void BlobFill::answer_from(const Supply& supply, ParkedRead read) {
+  announce(supply);
   ReadBuffer buffer(static_cast<std::size_t>(read.range.size()));
   try {
-    if (read_at(data, read.range.begin, buffer.bytes()) != buffer.bytes().size()) {
+    if (read_at(*supply.data, read.range.begin, buffer.bytes()) != buffer.bytes().size()) {
       throw Error(Errc::kIo, name() + ": the local copy is shorter than it should be");
     }
   } catch (const Error& error) {
@@ -102,15 +115,16 @@ void BlobFill::answer_from(const Fd& data, ParkedRead read) {
 
 void BlobFill::answer(std::vector<ParkedRead> reads) {
   while (!reads.empty()) {
-    const auto data = state_.with([](State& state) { return state.data; });
+    const Supply supply = state_.with([](const State& state) { return BlobFill::supply(state); });
     for (ParkedRead& read : reads) {
       if (!read.held.empty()) {
+        announce(supply);
         ReadBuffer buffer(static_cast<std::size_t>(read.range.size()));
         read.copy_held(buffer.bytes());
         read.held.clear();
         read.done({.data = buffer.bytes(), .error = {}});
-      } else if (data) {
-        answer_from(*data, std::move(read));
+      } else if (supply.data) {
+        answer_from(supply, std::move(read));
       } else {
         attempt(std::move(read));  // the disk failed since it was found to be ready
       }

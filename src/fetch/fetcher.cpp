@@ -15,7 +15,6 @@
 
 #include <atomic>
 #include <random>
-#include <unordered_set>
 #include <utility>
 
 namespace weightfs::fetch {
@@ -24,9 +23,6 @@ namespace {
 
 /// More than any one file will hold; a listing that says so is in error, or worse.
 constexpr std::uint64_t kMostBytes = 64ULL << 40;
-
-/// Beyond this, what was streamed is disowned as its fill ends, and not as the next one begins.
-constexpr std::size_t kMaxStreamed = 65'536;
 
 }  // namespace
 
@@ -54,10 +50,7 @@ class Fetcher::State final : public FillHost, public std::enable_shared_from_thi
   void watch(const BlobFillPtr& fill) override { timer_.watch(fill); }
   void dirty(const BlobFillPtr& fill) override { checkpointer_.dirty(fill); }
   void idle(const BlobFillPtr& fill) override { checkpointer_.idle(fill); }
-  void released(const BlobFill& fill) override {
-    if (fill.unproven() && fill.progress().streaming) remember_streamed(fill.target());
-    registry_.release(fill);
-  }
+  void released(const BlobFill& fill) override { registry_.release(fill); }
   [[nodiscard]] FillContext& context() override { return context_; }
 
   [[nodiscard]] FillPtr fill(const Target& target);
@@ -84,8 +77,6 @@ class Fetcher::State final : public FillHost, public std::enable_shared_from_thi
   [[nodiscard]] FillRegistry::Made on_disk(const Target& target);
   [[nodiscard]] FillRegistry::Made in_memory(const Target& target);
   [[nodiscard]] std::unique_ptr<store::PartialBlob> open_partial(const Target& target);
-  void remember_streamed(const Target& target);
-  void disown_streamed(const Target& target);
   [[nodiscard]] std::uint64_t seed() {
     return seeds_.with([](std::mt19937_64& random) { return random(); });
   }
@@ -94,8 +85,6 @@ class Fetcher::State final : public FillHost, public std::enable_shared_from_thi
   FillContext context_;
   std::atomic<Keep> keep_;
   Synchronized<std::mt19937_64> seeds_;
-  /// What readers were given past the disk, unproven, until a fill begins that keeps.
-  Synchronized<std::unordered_set<store::PartialKey>> streamed_;
   FillRegistry registry_;
   PartWorkers workers_;
   HashWorkers hashers_;
@@ -134,13 +123,18 @@ FillRegistry::Made Fetcher::State::make(const Target& target) {
 }
 
 FillRegistry::Made Fetcher::State::on_disk(const Target& target) {
-  disown_streamed(target);
+  const std::optional<Place> shown = context_.observer.shown(target);
+  // Not as they were streamed: that would cost a new node for every open of a mode that only does.
+  if (shown == Place::kMemory) context_.observer.on_disowned(target);
   if (target.file().sha256) {
     if (auto blob = store_.find(*target.file().sha256)) {
       return {.running = {}, .complete = std::make_shared<CompleteFill>(target, std::move(*blob))};
     }
   }
-  return {.running = BlobFill::create(shared_from_this(), target, open_partial(target), seed()),
+  std::unique_ptr<store::PartialBlob> partial = open_partial(target);
+  const bool lost = shown == Place::kDisk && partial->written_bytes() == 0;
+  if (lost) context_.observer.on_disowned(target);
+  return {.running = BlobFill::create(shared_from_this(), target, std::move(partial), seed()),
           .complete = {}};
 }
 
@@ -158,20 +152,6 @@ std::unique_ptr<store::PartialBlob> Fetcher::State::open_partial(const Target& t
     context_.observer.on_disowned(target);
     store_.discard_partial(key);
     return store_.partial(key, target.file().size);
-  }
-}
-
-/// Disowning it at once would cost a new node for every open of a mode that only streams.
-void Fetcher::State::remember_streamed(const Target& target) {
-  const bool remembered = streamed_.with([&](auto& streamed) {
-    return streamed.size() < kMaxStreamed && (streamed.insert(target.key()), true);
-  });
-  if (!remembered) context_.observer.on_disowned(target);
-}
-
-void Fetcher::State::disown_streamed(const Target& target) {
-  if (streamed_.with([&](auto& streamed) { return streamed.erase(target.key()) > 0; })) {
-    context_.observer.on_disowned(target);
   }
 }
 

@@ -3,8 +3,11 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "fetch/part.hpp"
 #include "fetch/target.hpp"
 #include "store/blob.hpp"
+
+#include <optional>
 
 namespace weightfs::fetch {
 
@@ -17,9 +20,17 @@ class FillObserver {
   virtual ~FillObserver() = default;
   /// Verified and published. `blob.digest` is news where the listing had none.
   virtual void on_complete(const Target& target, const store::Blob& blob) = 0;
+  /// Readers are about to get bytes under the target's key that nothing has proven yet. Once for
+  /// each fill and place, or more often, and before they get them: it is to be remembered for as
+  /// long as what shows them lives, which may be longer than this process.
+  virtual void on_shown(const Target& target, Place place) = 0;
+  /// What is remembered of on_shown: where the latest of those bytes were kept. nullopt where there
+  /// were none, or all of them have been proven (on_complete) or disowned since.
+  [[nodiscard]] virtual std::optional<Place> shown(const Target& target) const = 0;
   /// Bytes under the target's key that readers may have been given will not be proven any more:
   /// they were wrong, or of an object that has changed, or their disk was given up, or they came
-  /// past the disk and a fill that keeps begins. What comes from now on need not fit them, so
+  /// past the disk and a fill that keeps begins, or they were on a disk that does not have them any
+  /// more, and a fill begins without them. What comes from now on need not fit them, so
   /// whatever still shows them (a node's pages) must not be handed to a new reader.
   ///
   /// The one event that comes before it can be seen: until it returns, Fetcher::fill() makes no new

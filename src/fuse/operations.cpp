@@ -170,8 +170,10 @@ void reply_open(OperationContext& context, Opening opening,
     const OpenMode mode = context.modes.open(opening.node, result.blob, opening.number);
     info.fh = mode.handle;
     info.backing_id = mode.backing_id.value_or(0);
-    // With passthrough the kernel would answer EIO to it.
-    info.keep_cache = !mode.backing_id && context.own_pages.contains(opening.node) ? 1 : 0;
+    // Pages that must not be used any more have a node of their own (vfs::Incarnations). To have
+    // the kernel drop them it would wait, where no signal reaches it, for every page that another
+    // reader waits for. (With passthrough it would answer EIO to this.)
+    info.keep_cache = mode.backing_id ? 0 : 1;
     info.noflush = 1;
   } catch (const Error& error) {
     context.filesystem.release(opening.node);
@@ -182,9 +184,7 @@ void reply_open(OperationContext& context, Opening opening,
     // The opener was interrupted, or we are muted: no RELEASE of this handle will follow.
     context.modes.release(opening.node, info.fh);
     context.filesystem.release(opening.node);
-    return;
   }
-  if (info.backing_id == 0) context.own_pages.add(opening.node);
 }
 
 void open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) noexcept {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "fuse/open_modes.hpp"
-#include "fuse/own_pages.hpp"
 #include "fuse/parked_requests.hpp"
 #include "vfs/filesystem.hpp"
 
@@ -20,7 +19,6 @@ struct OperationContext {
   vfs::Filesystem& filesystem;
   OpenModes& modes;
   ParkedRequests parked;
-  OwnPages own_pages;
   /// Set before the fetcher is taken down: what it cancels then must not be answered, so that the
   /// kernel keeps those requests for the next daemon.
   std::atomic<bool> muted = false;

@@ -16,6 +16,16 @@ void FillReactions::on_complete(const fetch::Target& target, const store::Blob& 
     }
   }
   last_errors_.clear(target.key());
+  incarnations_.prove(target.key());
+}
+
+void FillReactions::on_shown(const fetch::Target& target, fetch::Place place) {
+  try {
+    incarnations_.show(target.key(), place);
+  } catch (const Error& error) {
+    log_.error("what was shown of {} is remembered by this daemon only: {}", target.file().path,
+               error.what());
+  }
 }
 
 void FillReactions::on_failed(const fetch::Target& target, const Error& error) {

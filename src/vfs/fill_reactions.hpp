@@ -31,6 +31,10 @@ class FillReactions final : public fetch::FillObserver {
   void attach(fetch::Warmer* warmer) noexcept { warmer_ = warmer; }
 
   void on_complete(const fetch::Target& target, const store::Blob& blob) override;
+  void on_shown(const fetch::Target& target, fetch::Place place) override;
+  [[nodiscard]] std::optional<fetch::Place> shown(const fetch::Target& target) const override {
+    return incarnations_.shown(target.key());
+  }
   void on_disowned(const fetch::Target& target) override;
   void on_failed(const fetch::Target& target, const Error& error) override;
   void on_loader(const fetch::Target& target) override;

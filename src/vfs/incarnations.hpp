@@ -4,21 +4,26 @@
 
 #include "base/synchronized.hpp"
 #include "digest/digest.hpp"
+#include "fetch/part.hpp"
 #include "vfs/session_log.hpp"
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 #include <unordered_map>
 
 namespace weightfs::vfs {
 
-/// How often the bytes of a content key turned out to be wrong in this session. Each time, the
-/// pages that the kernel may still hold are poisoned, so every file with that content gets node ids
-/// that were never used before.
+/// What the kernel's pages hold of each content in this session: bytes that nothing has proven yet,
+/// and how often such bytes turned out to be wrong, or were given up without a verdict. Each time,
+/// the pages are poisoned, so every file with that content gets node ids that were never used
+/// before.
 ///
 /// A file whose digest is learned changes its content key in the middle of the session. Its
 /// incarnation is therefore the sum over both of its keys: it never goes down.
 ///
-/// Thread-safe. The SessionLog must outlive it.
+/// All of it outlives the daemon, as the pages do. Where the session log is full (Error kNoSpace)
+/// it counts until the daemon ends. Thread-safe. The SessionLog must outlive it.
 class Incarnations {
  public:
   explicit Incarnations(SessionLog& log);
@@ -26,18 +31,31 @@ class Incarnations {
   /// `keys` are the content keys that the file has or had.
   template <class... Keys>
   [[nodiscard]] std::uint32_t sum(const Keys&... keys) const {
-    return counts_.with([&](const Counts& counts) { return (count(counts, keys) + ... + 0U); });
+    return table_.with([&](const Table& table) { return (count(table, keys) + ... + 0U); });
   }
-  /// Its bytes were wrong once more. Error(kNoSpace) where the session log is full: then it counts
-  /// until the daemon ends.
+  /// Its bytes were wrong once more, or nobody can tell any more.
   void retire(const Digest& content_key);
 
+  /// Bytes of it that nothing has proven are about to be given out.
+  void show(const Digest& content_key, fetch::Place place);
+  /// Where they are kept. nullopt: none were given out that have not been proven, or retired,
+  /// since.
+  [[nodiscard]] std::optional<fetch::Place> shown(const Digest& content_key) const;
+  /// All that was given out was right.
+  void prove(const Digest& content_key);
+
  private:
-  using Counts = std::unordered_map<Digest, std::uint32_t>;
-  static std::uint32_t count(const Counts& counts, const Digest& key);
+  struct Table {
+    std::unordered_map<Digest, std::uint32_t> retired;
+    std::unordered_map<Digest, fetch::Place> shown;
+  };
+  static std::uint32_t count(const Table& table, const Digest& key);
+  static void apply(Table& table, std::string_view event, const Digest& key);
+  /// Changes the table first, which must not fail.
+  void note(std::string_view event, const Digest& key);
 
   SessionLog& log_;
-  Synchronized<Counts> counts_;
+  Synchronized<Table> table_;
 };
 
 }  // namespace weightfs::vfs

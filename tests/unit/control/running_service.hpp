@@ -71,6 +71,10 @@ class LearningObserver final : public fetch::FillObserver {
       catalog_.learn(target.snapshot->key(), target.file_index, blob.digest);
     }
   }
+  void on_shown(const fetch::Target&, fetch::Place) override {}
+  [[nodiscard]] std::optional<fetch::Place> shown(const fetch::Target&) const override {
+    return std::nullopt;
+  }
   void on_disowned(const fetch::Target&) override {}
   void on_failed(const fetch::Target&, const Error&) override {}
   void on_loader(const fetch::Target&) override {}

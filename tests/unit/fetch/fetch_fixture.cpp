@@ -31,12 +31,27 @@ void RecordingObserver::on_complete(const Target& target, const store::Blob& blo
   state_.with([&](State& state) {
     state.completed.push_back(target.file().path);
     state.last_digest = blob.digest;
+    state.shown.erase(target.key());
+  });
+}
+
+void RecordingObserver::on_shown(const Target& target, Place place) {
+  state_.with([&](State& state) { state.shown[target.key()] = place; });
+}
+
+std::optional<Place> RecordingObserver::shown(const Target& target) const {
+  return state_.with([&](const State& state) -> std::optional<Place> {
+    const auto found = state.shown.find(target.key());
+    return found == state.shown.end() ? std::nullopt : std::optional(found->second);
   });
 }
 
 void RecordingObserver::on_disowned(const Target& target) {
   if (when_disowned) when_disowned(target);
-  state_.with([&](State& state) { state.disowned.push_back(target.file().path); });
+  state_.with([&](State& state) {
+    state.disowned.push_back(target.file().path);
+    state.shown.erase(target.key());
+  });
 }
 
 void RecordingObserver::on_failed(const Target& target, const Error& error) {

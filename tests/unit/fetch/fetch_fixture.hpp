@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace weightfs::fetch {
@@ -46,6 +47,8 @@ class TestClock final : public Clock {
 class RecordingObserver final : public FillObserver {
  public:
   void on_complete(const Target& target, const store::Blob& blob) override;
+  void on_shown(const Target& target, Place place) override;
+  [[nodiscard]] std::optional<Place> shown(const Target& target) const override;
   void on_disowned(const Target& target) override;
   void on_failed(const Target& target, const Error& error) override;
   void on_loader(const Target& target) override;
@@ -64,6 +67,7 @@ class RecordingObserver final : public FillObserver {
   struct State {
     std::vector<std::string> completed;
     std::vector<std::string> disowned;
+    std::unordered_map<store::PartialKey, Place> shown;
     std::vector<Errc> failed;
     unsigned loaders = 0;
     std::optional<Digest> last_digest;

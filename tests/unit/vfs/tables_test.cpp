@@ -75,6 +75,36 @@ TEST_CASE("an incarnation never goes down, also when a digest is learned and aft
   CHECK(successor.sum(unlearned, learned) == 2);
 }
 
+TEST_CASE("what was shown is known to the next daemon until it is proven or retired") {
+  MemoryLog log;
+  const Digest disk = Digest::of("disk");
+  const Digest memory = Digest::of("memory");
+  const Digest proven = Digest::of("proven");
+  const Digest retired = Digest::of("retired");
+  {
+    Incarnations incarnations(log);
+    incarnations.show(disk, weightfs::fetch::Place::kMemory);
+    incarnations.show(disk, weightfs::fetch::Place::kDisk);
+    incarnations.show(memory, weightfs::fetch::Place::kMemory);
+    const std::size_t records = log.records().size();
+    incarnations.show(memory, weightfs::fetch::Place::kMemory);
+    incarnations.prove(Digest::of("never shown"));
+    CHECK(log.records().size() == records);
+    incarnations.show(proven, weightfs::fetch::Place::kDisk);
+    incarnations.prove(proven);
+    incarnations.show(retired, weightfs::fetch::Place::kDisk);
+    incarnations.retire(retired);
+    CHECK(incarnations.shown(retired) == std::nullopt);
+  }
+  const Incarnations successor(log);
+  CHECK(successor.shown(disk) == weightfs::fetch::Place::kDisk);
+  CHECK(successor.shown(memory) == weightfs::fetch::Place::kMemory);
+  CHECK(successor.shown(proven) == std::nullopt);
+  CHECK(successor.shown(retired) == std::nullopt);
+  CHECK(successor.sum(retired) == 1);
+  CHECK(successor.sum(disk, memory, proven) == 0);
+}
+
 TEST_CASE("the nodes that were shown as complete are told once when their blob goes") {
   CompleteNodes nodes;
   nodes.remember(Digest::of("x"), NodeId(5));
