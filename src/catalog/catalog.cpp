@@ -28,6 +28,7 @@ constexpr std::size_t kMinPrefix = 8;
 
 struct Tables {
   Models models;
+  Models lost;
   std::unordered_map<Digest, SnapshotPtr> snapshots;  // by key
   std::unordered_map<Digest, Digest> keys_by_id;      // only of snapshots that have an id
 };
@@ -104,12 +105,7 @@ class Catalog::State {
     Tables tables;
     tables.models = read_models(directory_ / "catalog.json");
     load_snapshots(tables);
-    for (const auto& [name, model] : tables.models) {
-      if (!tables.snapshots.contains(model.current)) {
-        throw Error(Errc::kCorrupt, "the snapshot " + model.current.hex() + " of " + name +
-                                        " is missing in " + directory_.string());
-      }
-    }
+    set_lost_aside(tables);
     tables_ = std::make_unique<Synchronized<Tables>>(std::move(tables));
   }
 
@@ -118,10 +114,16 @@ class Catalog::State {
   template <class Change>
   void update_models(const Change& change) {
     auto writer = writer_.lock();
-    Models models = tables_->with([](const Tables& tables) { return tables.models; });
-    change(models);
-    write_models(directory_ / "catalog.json", models);
-    tables_->with([&](Tables& tables) { tables.models.swap(models); });
+    auto [models, lost] =
+        tables_->with([](const Tables& tables) { return std::pair(tables.models, tables.lost); });
+    change(models, lost);
+    Models all = models;
+    all.insert(lost.begin(), lost.end());
+    write_models(directory_ / "catalog.json", all);
+    tables_->with([&](Tables& tables) {
+      tables.models.swap(models);
+      tables.lost.swap(lost);
+    });
     forget_unused();
   }
 
@@ -222,22 +224,54 @@ class Catalog::State {
     write_file_durably(file_of(snapshot.key()), snapshot.to_json());
   }
 
+  static std::vector<std::filesystem::directory_entry> list(const std::filesystem::path& folder) {
+    std::error_code error;
+    std::vector<std::filesystem::directory_entry> entries;
+    for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+         entry.increment(error)) {
+      entries.push_back(*entry);
+    }
+    if (error) throw_errno(error.value(), "list " + folder.string());
+    return entries;
+  }
+
   void load_snapshots(Tables& tables) const {
-    for (const auto& entry : std::filesystem::directory_iterator(directory_ / "snapshots")) {
+    for (const auto& entry : list(directory_ / "snapshots")) {
       const auto key = Digest::parse(entry.path().stem().string());
       if (!key || entry.path().extension() != ".json") continue;
-      Snapshot loaded = Snapshot::from_json(read_file(entry.path(), kMaxSnapshotBytes));
-      if (loaded.key() != *key) {
-        throw Error(Errc::kCorrupt, entry.path().string() + " holds another snapshot");
+      try {
+        auto snapshot = std::make_shared<const Snapshot>(load(entry.path(), *key));
+        index_id(tables, *snapshot);
+        tables.snapshots.emplace(*key, std::move(snapshot));
+      } catch (const Error& error) {
+        if (error.code() == Errc::kUnsupported) {
+          throw Error(error.code(), entry.path().string() + ": " + error.what());
+        }
+        log_.error("{} is damaged, and set aside: {}", entry.path().string(), error.what());
+        std::error_code ignored;  // else it is tried again at the next start
+        std::filesystem::rename(entry.path(), entry.path().string() + ".damaged", ignored);
       }
-      std::vector<LearnedDigest> lines = read_learned(learned_of(*key));
-      std::erase_if(lines, [&](const LearnedDigest& line) {
-        return line.file_index >= loaded.files().size();
-      });
-      if (!lines.empty()) loaded = loaded.with_digests(lines);
-      auto snapshot = std::make_shared<const Snapshot>(std::move(loaded));
-      index_id(tables, *snapshot);
-      tables.snapshots.emplace(*key, std::move(snapshot));
+    }
+  }
+
+  [[nodiscard]] Snapshot load(const std::filesystem::path& file, const Digest& key) const {
+    Snapshot loaded = Snapshot::from_json(read_file(file, kMaxSnapshotBytes));
+    if (loaded.key() != key) throw Error(Errc::kCorrupt, "it holds another snapshot");
+    std::vector<LearnedDigest> lines = read_learned(learned_of(key));
+    std::erase_if(
+        lines, [&](const LearnedDigest& line) { return line.file_index >= loaded.files().size(); });
+    return lines.empty() ? std::move(loaded) : loaded.with_digests(lines);
+  }
+
+  void set_lost_aside(Tables& tables) const {
+    for (auto model = tables.models.begin(); model != tables.models.end();) {
+      std::erase_if(model->second.revisions,
+                    [&](const Digest& key) { return !tables.snapshots.contains(key); });
+      const auto at = model++;
+      if (tables.snapshots.contains(at->second.current)) continue;
+      log_.error("{} is not shown until {} has been asked for it again", at->first,
+                 at->second.source);
+      tables.lost.insert(tables.models.extract(at));
     }
   }
 
@@ -246,8 +280,10 @@ class Catalog::State {
   void forget_unused() {
     const std::vector<Digest> unused = tables_->with([](Tables& tables) {
       std::set<Digest> used;
-      for (const auto& [name, model] : tables.models) {
-        used.insert(model.revisions.begin(), model.revisions.end());
+      for (const Models* models : {&tables.models, &tables.lost}) {
+        for (const auto& [name, model] : *models) {
+          used.insert(model.revisions.begin(), model.revisions.end());
+        }
       }
       std::vector<Digest> gone;
       for (const auto& [key, snapshot] : tables.snapshots) {
@@ -265,7 +301,9 @@ class Catalog::State {
   }
 
   static std::filesystem::path prepared(std::filesystem::path directory) {
-    std::filesystem::create_directories(directory / "snapshots");
+    std::error_code error;
+    std::filesystem::create_directories(directory / "snapshots", error);
+    if (error) throw_errno(error.value(), "create " + (directory / "snapshots").string());
     return directory;
   }
 
@@ -295,7 +333,7 @@ Catalog::~Catalog() = default;
 
 void Catalog::add(const std::string& name, const std::string& source, const SnapshotPtr& snapshot) {
   check_name(name);
-  state_->update_models([&](Models& models) {
+  state_->update_models([&](Models& models, Models& lost) {
     if (models.contains(name)) throw Error(Errc::kBusy, "the name " + name + " is taken");
     check_conflicts(models, name);
     state_->keep(snapshot);
@@ -305,19 +343,25 @@ void Catalog::add(const std::string& name, const std::string& source, const Snap
     model.current = snapshot->key();
     model.revisions = {snapshot->key()};
     model.added = model.updated = state_->now();
+    if (const auto before = lost.extract(name)) {
+      model.pinned = before.mapped().pinned;
+      model.pin_reason = before.mapped().pin_reason;
+      model.added = before.mapped().added;
+    }
     models.emplace(name, std::move(model));
   });
 }
 
 void Catalog::remove(const std::string& name) {
-  state_->update_models([&](Models& models) {
+  state_->update_models([&](Models& models, Models& lost) {
+    if (lost.erase(name) > 0) return;
     require(models, name);
     models.erase(name);
   });
 }
 
 void Catalog::stage(const std::string& name, const SnapshotPtr& snapshot) {
-  state_->update_models([&](Models& models) {
+  state_->update_models([&](Models& models, Models&) {
     Model& model = require(models, name);
     state_->keep(snapshot);
     if (std::ranges::find(model.revisions, snapshot->key()) == model.revisions.end()) {
@@ -327,7 +371,7 @@ void Catalog::stage(const std::string& name, const SnapshotPtr& snapshot) {
 }
 
 void Catalog::flip(const std::string& name, const SnapshotPtr& snapshot) {
-  state_->update_models([&](Models& models) {
+  state_->update_models([&](Models& models, Models&) {
     Model& model = require(models, name);
     state_->keep(snapshot);
     model.current = snapshot->key();
@@ -338,7 +382,7 @@ void Catalog::flip(const std::string& name, const SnapshotPtr& snapshot) {
 }
 
 void Catalog::set_pinned(const std::string& name, bool pinned, const std::string& reason) {
-  state_->update_models([&](Models& models) {
+  state_->update_models([&](Models& models, Models&) {
     Model& model = require(models, name);
     model.pinned = pinned;
     model.pin_reason = pinned ? reason : "";
@@ -361,6 +405,14 @@ std::vector<Model> Catalog::list() const {
   return state_->read([](const Tables& tables) {
     std::vector<Model> all;
     for (const auto& [name, model] : tables.models) all.push_back(model);
+    return all;
+  });
+}
+
+std::vector<Model> Catalog::lost() const {
+  return state_->read([](const Tables& tables) {
+    std::vector<Model> all;
+    for (const auto& [name, model] : tables.lost) all.push_back(model);
     return all;
   });
 }

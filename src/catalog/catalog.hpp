@@ -45,7 +45,8 @@ void check_name(std::string_view name);
 class Catalog {
  public:
   /// Reads what is there. Error(kUnsupported) for a version of the format that is not ours,
-  /// kCorrupt.
+  /// kCorrupt for damaged names. The damaged listing of a snapshot is set aside (`*.damaged`), and
+  /// takes away no other name than those that showed it.
   Catalog(std::filesystem::path state_directory, const Clock& clock, Log log);
   Catalog(const Catalog&) = delete;
   Catalog& operator=(const Catalog&) = delete;
@@ -70,6 +71,10 @@ class Catalog {
 
   [[nodiscard]] std::optional<Model> find(const std::string& name) const;
   [[nodiscard]] std::vector<Model> list() const;  ///< sorted by name
+  /// Names that are not shown, because the listing of what they showed was damaged on disk: their
+  /// sources have it. They stay known until they are added again, which gives them their pins back,
+  /// or removed.
+  [[nodiscard]] std::vector<Model> lost() const;
 
   [[nodiscard]] snapshot::SnapshotPtr snapshot(const Digest& key) const;  ///< null where unknown
   [[nodiscard]] snapshot::SnapshotPtr snapshot_by_id(const Digest& id) const;

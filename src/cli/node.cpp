@@ -122,7 +122,11 @@ void Node::start(control::ListenSocket control, const Log& log) {
       .mode = find_setting("mode")->show(settings_),
   });
   router_ = std::make_unique<control::Router>(*service_, log.named("control"));
-  model_adder_ = std::make_unique<ModelAdder>(*service_, catalog_, settings_.models, log_);
+  std::vector<ModelSetting> models = settings_.models;
+  for (const catalog::Model& lost : catalog_.lost()) {
+    models.push_back({.name = lost.name, .source = lost.source, .origin = "the catalog"});
+  }
+  model_adder_ = std::make_unique<ModelAdder>(*service_, catalog_, std::move(models), log_);
   // Whoever finds the control socket finds the models, too, unless their sources are slow or away.
   model_adder_->wait_until_tried(kModelPatience);
   server_ = std::make_unique<control::Server>(std::move(control), *router_,

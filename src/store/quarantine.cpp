@@ -54,6 +54,9 @@ Quarantine::Quarantine(fs::path directory, QuarantineLimits limits, const Clock&
     }
   }
   if (error) throw_errno(error.value(), "list " + directory_.string());
+  const fs::space_info space = fs::space(directory_, error);
+  if (!error)
+    limits_.bytes = std::min<std::uint64_t>(limits_.bytes, space.capacity / limits_.share);
   // Names begin with the time, at a fixed width.
   std::sort(found.begin(), found.end(),
             [](const Entry& left, const Entry& right) { return left.name < right.name; });

@@ -17,6 +17,7 @@ namespace weightfs::store {
 struct QuarantineLimits {
   std::size_t files = 16;
   std::uint64_t bytes = 16ULL << 30;
+  unsigned share = 16;  ///< ... and no more than one of so many parts of the filesystem
 };
 
 /// Files that were not what their name says, kept for a person to look at:
@@ -45,7 +46,7 @@ class Quarantine {
   void remove(const Entry& entry) const;
 
   const std::filesystem::path directory_;
-  const QuarantineLimits limits_;
+  QuarantineLimits limits_;  ///< constant once it is made
   const Clock& clock_;
   const Log log_;
   Synchronized<Entries> entries_;

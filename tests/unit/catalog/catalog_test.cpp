@@ -221,6 +221,67 @@ TEST_CASE("the last digest survives a restart even if the whole cannot be writte
   CHECK(state.catalog->snapshot(provisional->key())->id());
 }
 
+TEST_CASE("a damaged listing takes away its own name only, until that is added again",
+          "[catalog]") {
+  State state;
+  const auto whole = make("file:///whole", "a");
+  const auto hurt = make("file:///hurt", "b");
+  state.catalog->add("org/whole", "file:///whole", whole);
+  state.catalog->add("org/hurt", "file:///hurt", hurt);
+  state.catalog->set_pinned("org/hurt", true, "why");
+  const auto file = state.path / "snapshots" / (hurt->key().hex() + ".json");
+  SECTION("cut") {
+    std::filesystem::resize_file(file, 20);
+  }
+  SECTION("of another") {
+    std::filesystem::copy_file(state.path / "snapshots" / (whole->key().hex() + ".json"), file,
+                               std::filesystem::copy_options::overwrite_existing);
+  }
+  SECTION("gone") {
+    std::filesystem::remove(file);
+  }
+  for (int life = 0; life < 2; ++life) {
+    state.reopen();
+    CHECK(state.catalog->find("org/whole"));
+    CHECK_FALSE(state.catalog->find("org/hurt"));
+    REQUIRE(state.catalog->lost().size() == 1);
+    CHECK(state.catalog->lost()[0].source == "file:///hurt");
+    state.catalog->set_pinned("org/whole", life == 0, "");  // writes the names
+  }
+  state.catalog->add("org/hurt", "file:///hurt", hurt);
+  state.reopen();
+  CHECK(state.catalog->lost().empty());
+  REQUIRE(state.catalog->find("org/hurt"));
+  CHECK(state.catalog->find("org/hurt")->pin_reason == "why");
+}
+
+TEST_CASE("a lost name can be removed", "[catalog]") {
+  State state;
+  const auto hurt = make("file:///hurt", "b");
+  state.catalog->add("org/hurt", "file:///hurt", hurt);
+  std::filesystem::remove(state.path / "snapshots" / (hurt->key().hex() + ".json"));
+  state.reopen();
+  state.catalog->remove("org/hurt");
+  state.reopen();
+  CHECK(state.catalog->lost().empty());
+}
+
+TEST_CASE("the listing of another version is refused, and named", "[catalog]") {
+  State state;
+  const auto snapshot = make("file:///m", "a");
+  state.catalog->add("m", "file:///m", snapshot);
+  state.catalog.reset();
+  const auto file = state.path / "snapshots" / (snapshot->key().hex() + ".json");
+  std::ifstream in(file);
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  const std::size_t at = text.find("\"version\":1");
+  REQUIRE(at != std::string::npos);
+  text[at + 10] = '9';
+  std::ofstream(file) << text;
+  CHECK(code_of([&] { Catalog(state.path, state.clock, Log::silent()); }) == Errc::kUnsupported);
+  CHECK(std::filesystem::exists(file));
+}
+
 TEST_CASE("an unknown or damaged catalog is refused and left as it is", "[catalog]") {
   State state;
   state.catalog.reset();

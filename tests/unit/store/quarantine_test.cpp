@@ -2,6 +2,7 @@
 // Copyright the weightfs authors
 #include "store/quarantine.hpp"
 
+#include "loop_filesystem.hpp"
 #include "store_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -94,4 +95,22 @@ TEST_CASE("a file larger than the whole room leaves its note only") {
   CHECK_FALSE(ward.holds(std::string(11, 'x')));
   CHECK(entries_in(ward.room) == 1);
   CHECK(quarantine.files() == 1);
+}
+
+TEST_CASE("on a small disk it takes a small part, and the rest stays for the cache") {
+  if (const std::string why = LoopFilesystem::unavailable(); !why.empty()) SKIP(why);
+  const LoopFilesystem disk(32 << 20);
+  const std::filesystem::path room = disk.path() / "quarantine";
+  std::filesystem::create_directory(room);
+  const ManualClock clock;
+  Quarantine quarantine(room, {}, clock, Log::silent());
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const std::string content = random_bytes(900 << 10, seed);
+    write_text(disk.path() / "bad", content);
+    quarantine.take(disk.path() / "bad", Digest::of(content), "wrong");
+  }
+  std::uint64_t kept = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(room)) kept += entry.file_size();
+  CHECK(kept > 900 << 10);
+  CHECK(kept < 2 << 20);
 }
