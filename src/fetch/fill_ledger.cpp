@@ -360,6 +360,7 @@ FillProgress FillLedger::progress() const {
           .want = want_,
           .size = planner_.size(),
           .written = complete ? planner_.size() : on_disk,
+          .frontier = complete ? planner_.size() : planner_.frontier(),
           .hashed = complete ? planner_.size() : hashed_,
           .received = received_,
           .holders = holders_,

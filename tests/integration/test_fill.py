@@ -260,6 +260,23 @@ def test_no_progress_for_the_deadline_ends_the_wait_with_etimedout(one_file):
     assert "timed out" in mounted.cli("why", path, check=False).stdout.lower()
 
 
+OUT_OF_REACH = {"silent": hostile.stall(0), "refusing": hostile.refuse}
+
+
+@pytest.mark.parametrize("fault", OUT_OF_REACH.values(), ids=OUT_OF_REACH.keys())
+def test_bytes_of_an_earlier_daemon_do_not_stand_for_a_source_that_is_gone(one_file, fault):
+    """Or the open would succeed, and whoever maps the file would die of SIGBUS."""
+    source, mounted, path = one_file()
+    assert read_at(path, 0, 4096) == one_file.content[:4096]
+    mounted.stop()
+    source.faults["m/w.safetensors"] = [fault]
+    mounted.start()
+    assert 0 < os.stat(path).st_blocks * 512 < len(one_file.content)
+    assert error_of(os.open, path, os.O_RDONLY) == errno.ETIMEDOUT
+    source.faults.clear()
+    assert read_at(path, 0, len(one_file.content)) == one_file.content
+
+
 def test_after_the_deadline_the_next_open_asks_again(one_file):
     source, _, path = one_file(hostile.stall(0))
     assert error_of(read_at, path, 0, 4096) == errno.ETIMEDOUT

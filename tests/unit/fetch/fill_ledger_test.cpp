@@ -421,6 +421,17 @@ TEST_CASE("what an earlier fill left is hashed when somebody wants the file, not
   CHECK(books.hash_due());
 }
 
+TEST_CASE("how far a file is there without a gap is known, whoever left it there") {
+  std::vector<bool> written(1600, false);
+  written[0] = written[2] = true;
+  FillLedger books = ledger(100 * kMiB, {}, written);
+  CHECK(books.progress().frontier == kBlock);
+  CHECK(books.progress().received == 0);
+  books.park(read(1, {kBlock, kBlock + 1}), kStart);
+  deliver(books, *books.next_part(Urgency::kDemand, kStart));
+  CHECK(books.progress().frontier == 3 * kBlock);
+}
+
 TEST_CASE("one hasher at a time, and the one that arrives keeps the end to itself") {
   FillLedger books = ledger(2 * kMiB, {}, std::vector<bool>(32, true));
   CHECK(books.begin_hash() == 2 * kMiB);

@@ -155,6 +155,43 @@ TEST_CASE("only names of complete files are believed, and only attributes are ev
   CHECK(fixture.node(path) == filling.nodeid);
 }
 
+TEST_CASE("an open of a file of which only an earlier fill left bytes asks the source", "[fuse]") {
+  const std::string path = "org/name/sub/w.safetensors";
+  Fixture fixture;
+  REQUIRE(fixture.kernel.init().error == 0);
+  fixture.daemon->wait_until_ready();
+  std::uint64_t node = fixture.node(path);
+  REQUIRE(fixture.open(node).error == 0);
+  CHECK(fixture.kernel.read(node, 0, 100).text() == weights().substr(0, 100));
+  const auto lose = [&] {
+    std::filesystem::remove(fixture.scratch.path() / "model/sub/w.safetensors");
+  };
+  SECTION("and fails where that has gone") {
+    fixture.release(node);
+    fixture.start();
+    fixture.daemon->wait_until_ready();
+    lose();
+    node = fixture.node(path);
+    CHECK(fixture.open(node).error == -ESTALE);
+  }
+  SECTION("and brings one block, the first that is missing") {
+    fixture.release(node);
+    fixture.start();
+    fixture.daemon->wait_until_ready();
+    node = fixture.node(path);
+    REQUIRE(fixture.open(node).error == 0);
+    CHECK(fixture.daemon->fetcher->counters().source_bytes == store::kBlockSize);
+    fixture.release(node);
+  }
+  SECTION("but not while its fill goes on") {
+    lose();
+    REQUIRE(fixture.open(node).error == 0);
+    fixture.release(node);
+    CHECK(fixture.kernel.read(node, 0, 100).text() == weights().substr(0, 100));
+    fixture.release(node);
+  }
+}
+
 TEST_CASE("who has a file open keeps it when its snapshot leaves the catalog", "[fuse]") {
   Fixture fixture;
   REQUIRE(fixture.kernel.init().error == 0);
