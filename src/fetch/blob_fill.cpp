@@ -409,7 +409,7 @@ void BlobFill::checkpoint() {
 }
 
 void BlobFill::close_if_idle() {
-  if (to_close_.exchange(false)) return close(Ending::kKeep, {});
+  if (to_close_.exchange(false)) return close_for_now();
   if (!state_.with([](State& state) { return state.ledger.idle(); })) return;
   checkpoint();  // the slow part, while anybody may still join
   std::shared_ptr<MemoryWindow::Stream> memory;
@@ -420,7 +420,18 @@ void BlobFill::close_if_idle() {
   });
   if (!closed) return;
   memory.reset();
-  close(Ending::kKeep, {});
+  close_for_now();
+}
+
+/// What came stays for the next fill, unless its model was removed meanwhile: then there is none.
+void BlobFill::close_for_now() {
+  FillContext& context = host_->context();
+  const bool wanted = context.observer.wanted(target_);
+  const bool disowned = !wanted && state_.with([](State& state) {
+    return state.ledger.place() == Place::kDisk && state.ledger.disown();
+  });
+  if (disowned) context.observer.on_disowned(target_);
+  close(wanted ? Ending::kKeep : Ending::kDiscard, {});
 }
 
 void BlobFill::shut_down() {

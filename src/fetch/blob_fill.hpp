@@ -121,6 +121,7 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   void complete(const store::Blob& blob);
   void fail(const Error& error, Ending ending);
   void close(Ending ending, const std::string& reason);
+  void close_for_now();
   [[nodiscard]] const std::string& name() const { return target_.file().path; }
 
   const std::shared_ptr<FillHost> host_;

@@ -13,6 +13,7 @@ import pytest
 
 import hostile
 import models
+import mounts
 import processes
 from readers import Readers, error_of, read_at, same_file, same_tree
 from waiting import stays, until
@@ -328,6 +329,32 @@ def test_progress_of_fills_is_in_the_status(weightfs, origin, large):
     status = mounted.status()
     assert status["source"]["requests"] > 0
     until(lambda: mounted.status()["source"]["bytes"] > status["source"]["bytes"], 20, "bytes grow")
+
+
+# ---- a model that is removed while somebody reads it
+
+def test_what_a_removed_model_had_fetched_goes_with_its_last_reader(weightfs, folder):
+    content = b"".join(models.noise("removed", 32 * MIB))
+    with mounts.tmpfs(folder / "disk", "256m") as disk, \
+            hostile.HostileOrigin(models.served("m", {"w.safetensors": content})) as source:
+        source.faults["m/w.safetensors"] = [hostile.slow(MIB)]
+        mounted = weightfs({NAME: source.url("m/")}, store=disk / "store")
+
+        def free():
+            status = os.statvfs(mounted.mount)
+            return status.f_bavail * status.f_frsize
+
+        before = free()
+        descriptor = os.open(mounted.mount / NAME / "w.safetensors", os.O_RDONLY)
+        assert os.pread(descriptor, 4096, 0) == content[:4096]
+        mounted.cli("rm", NAME)
+        partial = mounted.store / "partial"
+        assert os.listdir(partial) and free() < before - 24 * MIB, "whoever has it open keeps it"
+        assert os.pread(descriptor, 4096, MIB) == content[MIB:MIB + 4096]
+        os.close(descriptor)
+        until(lambda: not os.listdir(partial), 20, "the partial blob is gone")
+        until(lambda: free() > before - 8 * MIB, 5, "its space is free")
+        mounted.stop()
 
 
 # ---- file:// sources

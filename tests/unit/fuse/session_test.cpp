@@ -215,6 +215,28 @@ TEST_CASE("who has a file open keeps it when its snapshot leaves the catalog", "
   CHECK(fixture.kernel.call(FUSE_GETATTR, node, fuse_getattr_in{}).error == -ESTALE);
 }
 
+TEST_CASE("what a removed model's last reader leaves behind goes with it", "[fuse]") {
+  Fixture fixture;
+  REQUIRE(fixture.kernel.init().error == 0);
+  fixture.daemon->wait_until_ready();
+  const auto partials = fixture.scratch.path() / "store/partial";
+  const std::uint64_t node = fixture.node("org/name/sub/w.safetensors");
+  REQUIRE(fixture.open(node).error == 0);
+  CHECK(fixture.kernel.read(node, 0, 100).text() == weights().substr(0, 100));
+  bool kept = false;
+  SECTION("unless another has the same file") {
+    fixture.daemon->add("org/other", fixture.scratch.path() / "model");
+    kept = true;
+  }
+  SECTION("and there is no other") {
+  }
+  fixture.daemon->catalog.remove("org/name");
+  CHECK_FALSE(std::filesystem::is_empty(partials));
+  fixture.release(node);
+  REQUIRE(in_time([&] { return fixture.daemon->fetcher->fills().empty(); }));
+  CHECK(std::filesystem::is_empty(partials) == !kept);
+}
+
 TEST_CASE("directories list everything once, in both forms", "[fuse]") {
   Fixture fixture;
   REQUIRE(fixture.kernel.init().error == 0);
