@@ -263,9 +263,14 @@ void BlobFill::finish_hash() {
   const std::optional<Digest>& expected = target_.file().sha256;
   if (!expected || *expected == found) {
     answer(state_.with([](State& state) { return state.ledger.verified(); }));
+    if (!host_->context().observer.wanted(target_)) {
+      // Its model was removed meanwhile. Who reads it has the file open.
+      partial_->close(Ending::kDiscard, {}, host_->context().log);
+      return complete(nullptr);
+    }
     return partial_->commit(
         found, frontier_.midstates(),
-        [self = shared_from_this()](const store::Blob& blob) { self->complete(blob); },
+        [self = shared_from_this()](const store::Blob& blob) { self->complete(&blob); },
         [self = shared_from_this()](const Error& error) { self->disk_failed(error); });
   }
   fail(Error(Errc::kCorrupt, fmt::format("{} from {} has the digest {} instead of {}", name(),
@@ -273,12 +278,12 @@ void BlobFill::finish_hash() {
        Ending::kQuarantine);
 }
 
-void BlobFill::complete(const store::Blob& blob) {
+void BlobFill::complete(const store::Blob* published) {
   std::vector<std::function<void()>> callbacks;
   auto reads = state_.with([&](State& state) {
     auto waiting = state.ledger.complete();
     if (waiting) {
-      state.data = blob.fd;
+      if (published) state.data = published->fd;
       callbacks = std::exchange(state.on_end, {});
     }
     return waiting;
@@ -286,7 +291,7 @@ void BlobFill::complete(const store::Blob& blob) {
   partial_->release();
   if (!reads) return;
   ++host_->context().tally.completed;
-  host_->context().observer.on_complete(target_, blob);
+  if (published) host_->context().observer.on_complete(target_, *published);
   answer(std::move(*reads));
   for (const auto& callback : callbacks) callback();
 }

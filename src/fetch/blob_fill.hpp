@@ -118,7 +118,7 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   void run_clone(const Part& part);
 
   void finish_hash();
-  void complete(const store::Blob& blob);
+  void complete(const store::Blob* published);
   void fail(const Error& error, Ending ending);
   void close(Ending ending, const std::string& reason);
   void close_for_now();

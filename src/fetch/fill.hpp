@@ -45,7 +45,7 @@ using ReadId = std::uint64_t;
 /// One blob on its way from its source into the store, shared by all its readers. Made by Fetcher.
 ///
 /// Thread-safe. Keeps working while any reader holds it; after completion it serves reads from the
-/// verified blob, after failure every read gets the error that ended it. May outlive the Fetcher:
+/// verified bytes, after failure every read gets the error that ended it. May outlive the Fetcher:
 /// its reads then fail with kCancelled.
 class Fill {
  public:

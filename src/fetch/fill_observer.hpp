@@ -34,8 +34,8 @@ class FillObserver {
   virtual void on_failed(const Target& target, const Error& error) = 0;
   /// Somebody reads this snapshot the way a loader does.
   virtual void on_loader(const Target& target) = 0;
-  /// Asked when a fill closes that is not complete: whether anybody may still come for what it
-  /// fetched. If not, that is not kept for the next fill.
+  /// Asked when a fill closes, and when it is complete: whether anybody may still come for what it
+  /// fetched. If not, that is neither kept for the next fill nor published.
   [[nodiscard]] virtual bool wanted(const Target& target) = 0;
 };
 

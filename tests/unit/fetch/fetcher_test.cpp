@@ -261,6 +261,20 @@ TEST_CASE_METHOD(FetchFixture, "what nobody may come for any more goes when its 
   CHECK(observer.disowned() == std::vector<std::string>{"a"});  // readers had bytes of it
 }
 
+TEST_CASE_METHOD(FetchFixture, "what nobody may come for any more is not published") {
+  start();
+  const Target wanted = target("a", 10 * kMiB);
+  FillPtr fill = fetcher().fill(wanted);
+  observer.somebody_may_come = false;
+  fill->want(Want::kFile);
+  REQUIRE(eventually([&] { return fill->progress().state == FillState::kComplete; }));
+  CHECK(reads_right(fill, {0, 10 * kMiB}));  // who has it open keeps it
+  CHECK(store->list().empty());
+  CHECK(std::filesystem::is_empty(directory / "store" / "partial"));
+  CHECK(observer.completed().empty());
+  CHECK(eventually([&] { return fetcher().fills().empty(); }));
+}
+
 TEST_CASE_METHOD(FetchFixture, "read-ahead ends with its last reader, and what came stays") {
   options.part_size = kMiB;
   options.connections_per_blob = 1;
