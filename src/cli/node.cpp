@@ -41,6 +41,7 @@ fetch::FetcherOptions fetcher_options(const Settings& settings, const NodeStore&
   options.connections = settings.connections;
   options.connections_per_blob = settings.connections_per_blob;
   options.part_size = settings.part_size;
+  options.stall_timeout = settings.stall_timeout;
   options.deadline = settings.deadline;
   options.verify = settings.verify;
   options.hash_threads = settings.hash_threads;

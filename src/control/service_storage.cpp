@@ -71,7 +71,8 @@ api::Freed Service::release(const Snapshots& snapshots, const std::set<Digest>& 
 }
 
 /// Throws away what was fetched of files that are not complete. A fill that nobody wants any more
-/// closes a moment later, and is waited for; one that somebody reads keeps its bytes.
+/// closes a moment later, and is waited for; one that somebody reads keeps its bytes
+/// until it closes (fetch::FillObserver::wanted).
 void Service::discard_partials(const Snapshots& snapshots) {
   std::map<Digest, snapshot::File> partial;
   for (const auto& snapshot : snapshots) {

@@ -28,7 +28,11 @@
 // partial blob is closed: two of them for one key would write over each other.
 //
 // A part ends early when its bytes have nowhere to go: FillLedger::accepts() is false once the fill
-// is over or has left the disk. Its worker finds out with the next bytes, or by the stop token.
+// is over or has left the disk, or gave up the part because nothing came of it. Its worker finds
+// out with the next bytes, or by the part's stop token. A read that never comes back costs a thread
+// (PartWorkers) and nothing else: it holds no Use, and bytes that it brings too late are of the
+// version that the others read, or Source::read() would not have given them out; a write of them
+// that is under way changes nothing.
 
 #include "fetch/blob_fill.hpp"
 
@@ -156,11 +160,11 @@ void BlobFill::use(Ranges ranges, State& state) const {
 }
 
 void BlobFill::run(const Part& part) {
-  if (part.kind == Part::Kind::kClone) return run_clone();
+  if (part.kind == Part::Kind::kClone) return run_clone(part);
   FillContext& context = host_->context();
   ++context.tally.requests;
   PartRun run(*this, part);
-  PartRun::Outcome outcome = run.execute(stop_.get_token());
+  PartRun::Outcome outcome = run.execute(part.stop.get_token());
   if (outcome.again) {
     ++context.tally.retries;
     context.log.debug("{}: bytes {}-{} from {}: {}", name(), run.position(), part.range.end,
@@ -187,7 +191,7 @@ bool BlobFill::received(const Part& part, ByteRange bytes, ByteRange whole,
   bool dirty = false;
   const bool accepted = state_.with([&](State& state) {
     if (!state.ledger.accepts(part)) return false;
-    ready = state.ledger.received(bytes, whole, block, now());
+    ready = state.ledger.received(part, bytes, whole, block, now());
     hash = state.ledger.hash_due();
     if (part.place == Place::kDisk && !whole.empty()) dirty = !std::exchange(state.dirty, true);
     return true;
@@ -207,23 +211,26 @@ bool BlobFill::skipped(const Part& part, std::uint64_t bytes) {
   return state_.with([&](State& state) {
     use(ranges, state);
     if (!state.ledger.accepts(part)) return false;
-    state.ledger.skipped(now());
+    state.ledger.skipped(part, now());
     return true;
   });
 }
 
-void BlobFill::run_clone() {
+void BlobFill::run_clone(const Part& part) {
   using Cloned = FillLedger::Cloned;
   std::optional<Error> fatal;
   Cloned result = Cloned::kNothing;
   try {
-    if (reflink(target_, *partial_)) result = Cloned::kWhole;
+    const auto go_on = [&] {
+      return state_.with([&](State& state) { return state.ledger.clone_replaces(part); });
+    };
+    if (reflink(target_, *partial_, go_on)) result = Cloned::kWhole;
   } catch (const Error& error) {
     fatal = error;
     result = Cloned::kSpoiled;
   }
   if (result == Cloned::kWhole) host_->context().tally.cloned_bytes += target_.file().size;
-  auto ready = state_.with([&](State& state) { return state.ledger.clone_ended(result); });
+  auto ready = state_.with([&](State& state) { return state.ledger.clone_ended(part, result); });
   if (fatal) fail(*fatal, Ending::kDiscard);
   answer(std::move(ready));
   pass_on();
@@ -256,9 +263,14 @@ void BlobFill::finish_hash() {
   const std::optional<Digest>& expected = target_.file().sha256;
   if (!expected || *expected == found) {
     answer(state_.with([](State& state) { return state.ledger.verified(); }));
+    if (!host_->context().observer.wanted(target_)) {
+      // Its model was removed meanwhile. Who reads it has the file open.
+      partial_->close(Ending::kDiscard, {}, host_->context().log);
+      return complete(nullptr);
+    }
     return partial_->commit(
         found, frontier_.midstates(),
-        [self = shared_from_this()](const store::Blob& blob) { self->complete(blob); },
+        [self = shared_from_this()](const store::Blob& blob) { self->complete(&blob); },
         [self = shared_from_this()](const Error& error) { self->disk_failed(error); });
   }
   fail(Error(Errc::kCorrupt, fmt::format("{} from {} has the digest {} instead of {}", name(),
@@ -266,12 +278,12 @@ void BlobFill::finish_hash() {
        Ending::kQuarantine);
 }
 
-void BlobFill::complete(const store::Blob& blob) {
+void BlobFill::complete(const store::Blob* published) {
   std::vector<std::function<void()>> callbacks;
   auto reads = state_.with([&](State& state) {
     auto waiting = state.ledger.complete();
     if (waiting) {
-      state.data = blob.fd;
+      if (published) state.data = published->fd;
       callbacks = std::exchange(state.on_end, {});
     }
     return waiting;
@@ -279,7 +291,7 @@ void BlobFill::complete(const store::Blob& blob) {
   partial_->release();
   if (!reads) return;
   ++host_->context().tally.completed;
-  host_->context().observer.on_complete(target_, blob);
+  if (published) host_->context().observer.on_complete(target_, *published);
   answer(std::move(*reads));
   for (const auto& callback : callbacks) callback();
 }
@@ -287,10 +299,12 @@ void BlobFill::complete(const store::Blob& blob) {
 void BlobFill::fail(const Error& error, Ending ending) {
   std::vector<std::function<void()>> callbacks;
   std::shared_ptr<MemoryWindow::Stream> memory;
+  std::vector<Part> running;
   bool disowned = false;
   auto reads = state_.with([&](State& state) {
     auto waiting = state.ledger.fail(error);
     if (waiting) {
+      running = state.ledger.running();
       disowned = ending != Ending::kKeep && state.ledger.disown();
       callbacks = std::exchange(state.on_end, {});
       memory = std::exchange(state.memory, nullptr);
@@ -299,7 +313,7 @@ void BlobFill::fail(const Error& error, Ending ending) {
   });
   if (!reads) return;
   memory.reset();
-  stop_.request_stop();
+  for (Part& part : running) part.stop.request_stop();
   FillContext& context = host_->context();
   if (disowned) context.observer.on_disowned(target_);
   // To keep what came takes a flush: nobody who waits for an answer waits for that, nor does the
@@ -357,10 +371,22 @@ void BlobFill::disk_failed(const Error& error) {
 
 bool BlobFill::tick() {
   std::string trouble;
-  const auto tick = state_.with([&](State& state) {
+  auto tick = state_.with([&](State& state) {
+    auto found = state.ledger.tick(now());
+    if (!found.stalled.empty()) {
+      const ByteRange range = found.stalled.front().range;
+      state.trouble = fmt::format("bytes {}-{}: no byte for {} ms", range.begin, range.end,
+                                  host_->context().options.stall_timeout.count());
+    }
     trouble = state.trouble;
-    return state.ledger.tick(now());
+    return found;
   });
+  for (Part& part : tick.stalled) {
+    part.stop.request_stop();
+    ++host_->context().tally.retries;
+    host_->context().log.debug("{} from {}: {}; asked for again", name(),
+                               target_.source->describe(), trouble);
+  }
   if (tick.timed_out) {
     const auto deadline = host_->context().options.deadline;
     const auto waited = tick.starved ? 2 * deadline : deadline;
@@ -388,7 +414,7 @@ void BlobFill::checkpoint() {
 }
 
 void BlobFill::close_if_idle() {
-  if (to_close_.exchange(false)) return close(Ending::kKeep, {});
+  if (to_close_.exchange(false)) return close_for_now();
   if (!state_.with([](State& state) { return state.ledger.idle(); })) return;
   checkpoint();  // the slow part, while anybody may still join
   std::shared_ptr<MemoryWindow::Stream> memory;
@@ -399,7 +425,18 @@ void BlobFill::close_if_idle() {
   });
   if (!closed) return;
   memory.reset();
-  close(Ending::kKeep, {});
+  close_for_now();
+}
+
+/// What came stays for the next fill, unless its model was removed meanwhile: then there is none.
+void BlobFill::close_for_now() {
+  FillContext& context = host_->context();
+  const bool wanted = context.observer.wanted(target_);
+  const bool disowned = !wanted && state_.with([](State& state) {
+    return state.ledger.place() == Place::kDisk && state.ledger.disown();
+  });
+  if (disowned) context.observer.on_disowned(target_);
+  close(wanted ? Ending::kKeep : Ending::kDiscard, {});
 }
 
 void BlobFill::shut_down() {

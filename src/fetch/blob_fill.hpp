@@ -15,7 +15,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -64,8 +63,6 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   void run(const Part& part);
   /// There is no connection for its source for now.
   void keep_out();
-  /// It has failed: nobody needs what is still on its way.
-  [[nodiscard]] bool given_up() const noexcept { return stop_.stop_requested(); }
 
   // For PartRun, on a worker's thread.
   [[nodiscard]] std::optional<SharedPartial::Use> use_partial() { return partial_->use(); }
@@ -126,12 +123,13 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
 
   [[nodiscard]] Ranges ranges_served() const;
   void use(Ranges ranges, State& state) const;
-  void run_clone();
+  void run_clone(const Part& part);
 
   void finish_hash();
-  void complete(const store::Blob& blob);
+  void complete(const store::Blob* published);
   void fail(const Error& error, Ending ending);
   void close(Ending ending, const std::string& reason);
+  void close_for_now();
   [[nodiscard]] const std::string& name() const { return target_.file().path; }
 
   const std::shared_ptr<FillHost> host_;
@@ -139,7 +137,6 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   const store::PartialKey key_;
   /// Set by create(); ended from the start where there is no disk.
   std::optional<SharedPartial> partial_;
-  std::stop_source stop_;  ///< of all parts
   std::atomic<ReadId> last_read_{0};
   std::atomic<std::optional<Place>> announced_{std::nullopt};  ///< see FillObserver::on_shown
   std::atomic<bool> to_close_{false};  ///< failed, with what came to be kept

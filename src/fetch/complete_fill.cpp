@@ -33,6 +33,7 @@ FillProgress CompleteFill::progress() const {
   return {.state = FillState::kComplete,
           .size = blob_.size,
           .written = blob_.size,
+          .frontier = blob_.size,
           .hashed = blob_.size};
 }
 

@@ -19,6 +19,8 @@ struct FetcherOptions {
   unsigned connections = 64;  ///< ranged requests at once, in all
   unsigned connections_per_blob = 16;
   std::uint64_t part_size = store::kPartSize;  ///< largest ranged request, bytes
+  /// A part of which no byte came for this long is given up, and asked for again.
+  std::chrono::milliseconds stall_timeout{30'000};
   /// A wait ends after this long without a byte; where the fill got no connection at all, after
   /// twice as long.
   std::chrono::milliseconds deadline{120'000};

@@ -25,6 +25,7 @@ struct FillProgress {
   Want want = Want::kDemand;
   std::uint64_t size = 0;
   std::uint64_t written = 0;   ///< bytes on disk
+  std::uint64_t frontier = 0;  ///< length of the prefix that is there without a gap
   std::uint64_t hashed = 0;    ///< bytes behind the contiguous frontier
   std::uint64_t received = 0;  ///< bytes taken from the source by this process
   unsigned holders = 0;        ///< who holds it, to read or to wait for its end
@@ -44,7 +45,7 @@ using ReadId = std::uint64_t;
 /// One blob on its way from its source into the store, shared by all its readers. Made by Fetcher.
 ///
 /// Thread-safe. Keeps working while any reader holds it; after completion it serves reads from the
-/// verified blob, after failure every read gets the error that ended it. May outlive the Fetcher:
+/// verified bytes, after failure every read gets the error that ended it. May outlive the Fetcher:
 /// its reads then fail with kCancelled.
 class Fill {
  public:

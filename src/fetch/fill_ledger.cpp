@@ -26,6 +26,7 @@ Planner::Options plan_for(const snapshot::File& file, const FetcherOptions& opti
 
 FillLedger::FillLedger(const snapshot::File& file, const FetcherOptions& options, Start start)
     : plan_(plan_for(file, options)),
+      stall_timeout_(options.stall_timeout),
       deadline_(options.deadline),
       strict_(options.verify == Verify::kStrict),
       one_version_(!file.sha256 && !file.validator.empty()),
@@ -62,7 +63,8 @@ void FillLedger::raise(Want want, TimePoint now) {
 
 bool FillLedger::idle() const noexcept {
   const bool completes = place_ == Place::kDisk && planner_.complete();
-  return filling() && holders_ == 0 && parked_.empty() && running_ == 0 && !hashing_ && !completes;
+  return filling() && holders_ == 0 && parked_.empty() && running_.empty() && !hashing_ &&
+         !completes;
 }
 
 bool FillLedger::close_if_idle() noexcept {
@@ -122,7 +124,7 @@ void FillLedger::use_one_stream(TimePoint now) {
 
 std::array<bool, kUrgencies> FillLedger::work(TimePoint now) const {
   std::array<bool, kUrgencies> work{};
-  if (!may_start(now) || (clone_due() && running_ > 0)) return work;
+  if (!may_start(now) || (clone_due() && !running_.empty())) return work;
   const bool ahead_missing = planner_.has_missing(ahead());
   for (const Urgency urgency : {Urgency::kDemand, Urgency::kFile, Urgency::kBackground}) {
     work[static_cast<std::size_t>(urgency)] = ahead_missing && wants_ahead_at(urgency);
@@ -139,7 +141,7 @@ std::optional<Part> FillLedger::next_part(Urgency urgency, TimePoint now) {
   if (!may_start(now)) return std::nullopt;
   if (clone_due()) {
     const bool asked = wants_ahead_at(urgency) || (urgency == Urgency::kDemand && !parked_.empty());
-    if (!asked || running_ > 0) return std::nullopt;
+    if (!asked || !running_.empty()) return std::nullopt;
     clone_ = Clone::kRunning;
     return start(Part::Kind::kClone, {}, now);
   }
@@ -167,14 +169,18 @@ bool FillLedger::clone_due() const {
 }
 
 bool FillLedger::accepts(const Part& part) const noexcept {
-  if (!has_place(part)) return false;
-  return !one_stream_ || (wanting() && part.range.begin == *begins_.begin());
+  if (!has_place(part) || !running_.contains(part.id)) return false;
+  if (!one_stream_) return true;
+  return wanting() && std::none_of(running_.begin(), running_.end(), [&](const auto& other) {
+           return other.second.part.range.begin < part.range.begin;
+         });
 }
 
-std::vector<ParkedRead> FillLedger::received(ByteRange bytes, ByteRange whole,
+std::vector<ParkedRead> FillLedger::received(const Part& part, ByteRange bytes, ByteRange whole,
                                              const BlockBytes& block, TimePoint now) {
   received_ += bytes.size();
-  last_progress_ = now;
+  skipped(part, now);
+  running_.at(part.id).position = bytes.end;
   retry_.on_bytes(bytes);
   if (whole.empty()) return {};
   came(whole);
@@ -191,10 +197,18 @@ std::vector<ParkedRead> FillLedger::received(ByteRange bytes, ByteRange whole,
   return ready;
 }
 
+void FillLedger::skipped(const Part& part, TimePoint now) {
+  running_.at(part.id).last_progress = now;
+  last_progress_ = now;
+}
+
 void FillLedger::part_ended(const Part& part, std::uint64_t position, const TransientError* failure,
                             TimePoint now) {
-  --running_;
-  begins_.erase(begins_.find(part.range.begin));
+  if (running_.erase(part.id) > 0) plan_again(part, position, failure, now);
+}
+
+void FillLedger::plan_again(const Part& part, std::uint64_t position, const TransientError* failure,
+                            TimePoint now) {
   if (!has_place(part)) return;
   // The beginning of a block can wait on disk for its end, but not in memory.
   if (place_ == Place::kMemory) position = std::min(position, position / kBlock * kBlock);
@@ -207,8 +221,20 @@ void FillLedger::part_ended(const Part& part, std::uint64_t position, const Tran
   }
 }
 
-std::vector<ParkedRead> FillLedger::clone_ended(Cloned result) {
-  --running_;
+bool FillLedger::clone_replaces(const Part& part) noexcept {
+  if (!has_place(part) || !running_.contains(part.id)) return false;
+  clone_ = Clone::kReplacing;
+  return true;
+}
+
+std::vector<Part> FillLedger::running() const {
+  std::vector<Part> parts;
+  for (const auto& [id, running] : running_) parts.push_back(running.part);
+  return parts;
+}
+
+std::vector<ParkedRead> FillLedger::clone_ended(const Part& part, Cloned result) {
+  if (running_.erase(part.id) == 0) return {};
   clone_ = Clone::kOver;
   if (!filling() || place_ != Place::kDisk) return {};
   // Readers may have looked at blocks of the one version while they became the other's.
@@ -238,16 +264,40 @@ FillLedger::Tick FillLedger::tick(TimePoint now) {
   const auto failing_since = retry_.failing_since();
   const bool silent = now - last_progress_ >= deadline_;
   // On the way to a place in a file that is sent whole, nothing is known of that place yet.
-  const bool on_its_way = one_stream_ && running_ > 0;
+  const bool on_its_way = one_stream_ && !running_.empty();
   const bool stuck = !on_its_way && failing_since && now - *failing_since >= deadline_;
   // Also where nobody waits any more: its connections are lost to the others.
-  const bool hangs = running_ > 0 && silent;
+  const bool hangs = !running_.empty() && silent;
   const bool starved = !trying && wanting() && (kept_out_ || !parked_.empty()) &&
                        now - last_progress_ >= 2 * deadline_;
+  Tick tick{.timed_out = hangs || starved || (wanting() && trying && (silent || stuck)),
+            .starved = starved,
+            .again = false,
+            .stalled = {}};
+  if (!tick.timed_out) tick.stalled = give_up_stalled(now);
   const bool waits = !parked_.empty() || planner_.has_missing(ahead());
-  return {.timed_out = hangs || starved || (wanting() && trying && (silent || stuck)),
-          .starved = starved,
-          .again = running_ > 0 || retry_.waiting(now) || (wanting() && waits)};
+  tick.again = !running_.empty() || retry_.waiting(now) || (wanting() && waits);
+  return tick;
+}
+
+/// A clone goes, too, as long as it has touched nothing; where its source hangs once, it is not
+/// tried again.
+std::vector<Part> FillLedger::give_up_stalled(TimePoint now) {
+  std::vector<Part> stalled;
+  const TransientError failure(Errc::kTimedOut, "stalled");
+  for (auto it = running_.begin(); it != running_.end();) {
+    const Running& running = it->second;
+    const bool is_clone = running.part.kind == Part::Kind::kClone;
+    if (now - running.last_progress < stall_timeout_ || (is_clone && clone_ == Clone::kReplacing)) {
+      ++it;
+      continue;
+    }
+    stalled.push_back(running.part);
+    if (!is_clone) plan_again(running.part, running.position, &failure, now);
+    clone_ = Clone::kOver;
+    it = running_.erase(it);
+  }
+  return stalled;
 }
 
 bool FillLedger::hash_due() const noexcept {
@@ -310,11 +360,12 @@ FillProgress FillLedger::progress() const {
           .want = want_,
           .size = planner_.size(),
           .written = complete ? planner_.size() : on_disk,
+          .frontier = complete ? planner_.size() : planner_.frontier(),
           .hashed = complete ? planner_.size() : hashed_,
           .received = received_,
           .holders = holders_,
           .parked = parked_.size(),
-          .connections = running_,
+          .connections = static_cast<unsigned>(running_.size()),
           .streaming = place_ == Place::kMemory};
 }
 
@@ -347,8 +398,8 @@ bool FillLedger::wanting() const noexcept {
 
 bool FillLedger::may_start(TimePoint now) const noexcept {
   const unsigned ceiling = retry_.probing() || one_stream_ ? 1 : plan_.connections;
-  return filling() && !closed_ && clone_ != Clone::kRunning && running_ < ceiling &&
-         retry_.may_start(now);
+  const bool cloning = clone_ == Clone::kRunning || clone_ == Clone::kReplacing;
+  return filling() && !closed_ && !cloning && running_.size() < ceiling && retry_.may_start(now);
 }
 
 std::optional<ByteRange> FillLedger::take_demand() {
@@ -394,10 +445,10 @@ void FillLedger::keep_out(TimePoint now) noexcept {
 /// from the first part that starts.
 std::optional<Part> FillLedger::start(Part::Kind kind, ByteRange range, TimePoint now) {
   kept_out_ = false;
-  if (running_ == 0 && !retry_.probing()) last_progress_ = now;
-  ++running_;
-  if (kind == Part::Kind::kRange) begins_.insert(range.begin);
-  return Part{.kind = kind, .range = range, .place = place_};
+  if (running_.empty() && !retry_.probing()) last_progress_ = now;
+  const Part part{.kind = kind, .range = range, .place = place_, .id = ++last_part_, .stop = {}};
+  running_.emplace(part.id, Running{.part = part, .position = range.begin, .last_progress = now});
+  return part;
 }
 
 }  // namespace weightfs::fetch

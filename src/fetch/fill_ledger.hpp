@@ -13,8 +13,8 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
-#include <set>
 #include <vector>
 
 namespace weightfs::fetch {
@@ -73,16 +73,17 @@ class FillLedger {
   /// For which urgencies next_part() would find something now.
   [[nodiscard]] std::array<bool, kUrgencies> work(TimePoint now) const;
   [[nodiscard]] std::optional<Part> next_part(Urgency urgency, TimePoint now);
-  /// Whether bytes of this part still have a place to go to. Of a file that is sent whole, also
-  /// whether it is the part that gets there first, and somebody wants it.
+  /// Whether bytes of this part still have a place to go to, and it was not given up. Of a file
+  /// that is sent whole, also whether it is the part that gets there first, and somebody wants it.
   [[nodiscard]] bool accepts(const Part& part) const noexcept;
-  /// `bytes` came, and with them the blocks of `whole` are there: on disk, or in memory as `block`.
-  /// Returns the reads that can be answered.
-  [[nodiscard]] std::vector<ParkedRead> received(ByteRange bytes, ByteRange whole,
+  /// `bytes` of a part that is accepted came, and with them the blocks of `whole` are there: on
+  /// disk, or in memory as `block`. Returns the reads that can be answered.
+  [[nodiscard]] std::vector<ParkedRead> received(const Part& part, ByteRange bytes, ByteRange whole,
                                                  const BlockBytes& block, TimePoint now);
-  /// Bytes came that lie before those of their part.
-  void skipped(TimePoint now) noexcept { last_progress_ = now; }
+  /// Bytes came that lie before those of their part, which is accepted.
+  void skipped(const Part& part, TimePoint now);
   /// The part ended at `position`. `failure` is null where it is complete or was stopped by us.
+  /// Nothing happens for one that was given up: what it did not bring is somebody else's.
   void part_ended(const Part& part, std::uint64_t position, const TransientError* failure,
                   TimePoint now);
   enum class Cloned : std::uint8_t {
@@ -90,8 +91,13 @@ class FillLedger {
     kNothing,  ///< there is no reflink to be had, and nothing has changed
     kSpoiled,  ///< what is there may be of another version now
   };
+  /// The original is open, and its bytes are about to replace the file's. False where the part was
+  /// given up meanwhile, and must leave the file alone; from here on it is not given up.
+  [[nodiscard]] bool clone_replaces(const Part& part) noexcept;
   /// Returns as received().
-  [[nodiscard]] std::vector<ParkedRead> clone_ended(Cloned result);
+  [[nodiscard]] std::vector<ParkedRead> clone_ended(const Part& part, Cloned result);
+  /// Those that run and were not given up.
+  [[nodiscard]] std::vector<Part> running() const;
   /// A part was asked for, but so many reads of this source have not come back that it gets no
   /// further connection for now.
   void keep_out(TimePoint now) noexcept;
@@ -102,6 +108,9 @@ class FillLedger {
     bool timed_out = false;
     bool starved = false;  ///< ... for want of a connection
     bool again = false;    ///< there is still something that only time can bring
+    /// Given up, because nothing came of them: to be stopped. What they did not bring is planned
+    /// anew; late bytes of theirs are not accepted.
+    std::vector<Part> stalled;
   };
   [[nodiscard]] Tick tick(TimePoint now);
 
@@ -149,7 +158,7 @@ class FillLedger {
   [[nodiscard]] bool clone_due() const;
   [[nodiscard]] bool wanting() const noexcept;
   [[nodiscard]] bool trying() const noexcept {
-    return running_ > 0 || retry_.resting() || retry_.probing();
+    return !running_.empty() || retry_.resting() || retry_.probing();
   }
   [[nodiscard]] bool may_start(TimePoint now) const noexcept;
   [[nodiscard]] bool wants_ahead_at(Urgency urgency) const noexcept;
@@ -159,8 +168,12 @@ class FillLedger {
   [[nodiscard]] ByteRange beyond(std::uint64_t bad) const noexcept;
   void wait_begins(TimePoint now) noexcept;
   std::optional<Part> start(Part::Kind kind, ByteRange range, TimePoint now);
+  [[nodiscard]] std::vector<Part> give_up_stalled(TimePoint now);
+  void plan_again(const Part& part, std::uint64_t position, const TransientError* failure,
+                  TimePoint now);
 
   const Planner::Options plan_;
+  const std::chrono::milliseconds stall_timeout_;
   const std::chrono::milliseconds deadline_;
   const bool strict_;
   /// All bytes under the key are of one version: the validator is part of it, and was compared.
@@ -182,9 +195,19 @@ class FillLedger {
   bool loader_seen_ = false;
   bool one_stream_ = false;
 
-  unsigned running_ = 0;
-  std::multiset<std::uint64_t> begins_;  ///< where the running ranges begin
-  enum class Clone : std::uint8_t { kUntried, kRunning, kOver } clone_ = Clone::kUntried;
+  struct Running {
+    Part part;
+    std::uint64_t position = 0;  ///< all of it before this byte came
+    TimePoint last_progress;
+  };
+  std::map<std::uint64_t, Running> running_;  ///< by id; without those that were given up
+  std::uint64_t last_part_ = 0;
+  enum class Clone : std::uint8_t {
+    kUntried,
+    kRunning,    ///< nothing is touched yet
+    kReplacing,  ///< the file may have become the other at any moment
+    kOver,
+  } clone_ = Clone::kUntried;
   bool resumed_ = false;  ///< an earlier fill left some of it
   bool kept_out_ = false;
   std::uint64_t received_ = 0;

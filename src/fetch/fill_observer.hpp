@@ -11,10 +11,11 @@
 
 namespace weightfs::fetch {
 
-/// Told about what happens to fills, after it can be seen (Fill::progress(), a new Fetcher::fill())
-/// and before the reads that waited for it are answered. Called without a lock held, on a fetch
-/// thread or on that of the read that found it out; on_loader on the thread of the read that showed
-/// it. Must not block for long and must not throw. Must outlive the Fetcher.
+/// What fills mean to the rest of the node. Told about what happens to them, after it can be seen
+/// (Fill::progress(), a new Fetcher::fill()) and before the reads that waited for it are answered.
+/// Called without a lock held, on a fetch thread or on that of the read that found it out;
+/// on_loader on the thread of the read that showed it. Must not block for long and must not throw.
+/// Must outlive the Fetcher.
 class FillObserver {
  public:
   virtual ~FillObserver() = default;
@@ -44,6 +45,9 @@ class FillObserver {
   virtual void on_failed(const Target& target, const Error& error) = 0;
   /// Somebody reads this snapshot the way a loader does.
   virtual void on_loader(const Target& target) = 0;
+  /// Asked when a fill closes, and when it is complete: whether anybody may still come for what it
+  /// fetched. If not, that is neither kept for the next fill nor published.
+  [[nodiscard]] virtual bool wanted(const Target& target) = 0;
 };
 
 }  // namespace weightfs::fetch

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <stop_token>
 
 namespace weightfs::fetch {
 
@@ -27,6 +28,9 @@ struct Part {
   /// Where its bytes go. A part that was begun for the disk has nowhere to put them once the fill
   /// has gone past the disk, and ends.
   Place place = Place::kDisk;
+  std::uint64_t id = 0;  ///< within its fill
+  /// Requested once nobody waits for the part any more: its fill has failed, or gave it up.
+  std::stop_source stop{std::nostopstate};
 };
 
 }  // namespace weightfs::fetch

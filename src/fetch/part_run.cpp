@@ -65,6 +65,7 @@ void PartRun::skipped(std::uint64_t bytes) {
 }
 
 void PartRun::write_to_disk(std::span<const std::byte> data) {
+  if (part_.stop.stop_requested()) refuse();
   const ByteRange bytes{position_, position_ + data.size()};
   const ByteRange whole = whole_blocks({marked_, bytes.end}, file_size_);
   try {

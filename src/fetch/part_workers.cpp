@@ -27,12 +27,12 @@ std::size_t PartWorkers::State::waiting() const noexcept {
 
 std::size_t PartWorkers::State::lost() const noexcept {
   return static_cast<std::size_t>(std::count_if(
-      works.begin(), works.end(), [](const Work& work) { return work.fill->given_up(); }));
+      works.begin(), works.end(), [](const Work& work) { return work.stop.stop_requested(); }));
 }
 
 std::size_t PartWorkers::State::lost_to(const source::Source& source) const noexcept {
   return static_cast<std::size_t>(std::count_if(works.begin(), works.end(), [&](const Work& work) {
-    return work.fill->given_up() && work.fill->target().source.get() == &source;
+    return work.stop.stop_requested() && work.fill->target().source.get() == &source;
   }));
 }
 
@@ -93,6 +93,7 @@ void PartWorkers::work(std::stop_token stop) {
     if (work.kept_out) {
       work.fill->keep_out();
     } else if (const auto part = work.fill->next_part(work.urgency)) {
+      state_.with([&](State&) { (*taken)->stop = part->stop.get_token(); });
       ready(work.fill, work.urgency);  // at the end of the queue, with its next part
       work.fill->run(*part);
     }

@@ -21,10 +21,11 @@ namespace weightfs::fetch {
 /// the most urgent kind of work that any fill has, and of that kind one part from each fill in
 /// turn.
 ///
-/// A part whose fill has failed and that does not come back (an NFS server that is gone holds it in
-/// the kernel) is lost: its connection counts no more, and another thread takes its place, up to
-/// four times as many as there are connections. A source that has lost kMostLost gets none before
-/// some come back. Work for which there is no thread stays queued.
+/// A part that was told to stop (its fill has failed, or gave it up) and that does not come back
+/// (an NFS server that is gone holds it in the kernel) is lost: its connection counts no more, and
+/// another thread takes its place, up to four times as many as there are connections. A source that
+/// has lost kMostLost gets none before some come back. Work for which there is no thread stays
+/// queued.
 ///
 /// Thread-safe. The destructor stops and joins; what runs must have been told to stop before.
 class PartWorkers {
@@ -47,6 +48,7 @@ class PartWorkers {
     BlobFillPtr fill;
     Urgency urgency = Urgency::kDemand;
     bool kept_out = false;
+    std::stop_token stop;  ///< of its part
   };
   struct State {
     std::array<FillQueue, kUrgencies> queues;

@@ -20,9 +20,9 @@ std::optional<Fd> open_original(const Target& target) {
 
 }  // namespace
 
-bool reflink(const Target& target, SharedPartial& partial) {
+bool reflink(const Target& target, SharedPartial& partial, const std::function<bool()>& go_on) {
   const auto original = open_original(target);
-  if (!original) return false;
+  if (!original || !go_on()) return false;
   const auto use = partial.use();
   if (!use || !(*use)->clone_from(*original)) return false;
   // It was the right file before it was cloned. Was it still the right one afterwards?

@@ -27,6 +27,12 @@ void answer(std::uint64_t size, const fetch::ReadDone& done, const Read& read) {
   }
 }
 
+// Whether the source gave bytes to this fill, or need not give any. What an earlier fill left says
+// nothing about the source: it may be gone for good.
+bool heard_from_source(const fetch::FillProgress& progress) {
+  return progress.received > 0 || progress.written == progress.size;
+}
+
 }  // namespace
 
 Filesystem::Filesystem(const Parts& parts)
@@ -107,16 +113,17 @@ Ticket Filesystem::open(NodeId node, const std::string& consumer, OpenDone done)
   } else {
     ledger_.open_incomplete();
   }
-  const bool has_something = progress.written > 0 || progress.size == 0;
-  if (has_something && progress.state != fetch::FillState::kFailed) {
+  if (heard_from_source(progress) && progress.state != fetch::FillState::kFailed) {
     done({});
     return {};
   }
-  const std::uint64_t first = std::min(progress.size, store::kBlockSize);
-  const auto id = fill->read(0, first, [this, node, done = std::move(done)](const auto& result) {
-    if (result.error) release(node);
-    done({result.error, std::nullopt});
-  });
+  // The first block that is not there.
+  const std::uint64_t size = std::min(progress.size - progress.frontier, store::kBlockSize);
+  const auto id =
+      fill->read(progress.frontier, size, [this, node, done = std::move(done)](const auto& result) {
+        if (result.error) release(node);
+        done({result.error, std::nullopt});
+      });
   return {fill, id};
 }
 

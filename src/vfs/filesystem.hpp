@@ -103,9 +103,10 @@ class Filesystem {
   [[nodiscard]] Lifetime listing_lifetime(NodeId directory);
 
   /// Throws Error, and `done` is never called; or calls it exactly once, at once or later on a
-  /// fetch thread. The open of a file that has nothing local yet waits for its
-  /// first bytes, so that a source that is out of reach fails the open and not a page fault later.
-  /// On success release() must follow some day.
+  /// fetch thread. The open of a file that is not complete waits until its fill has
+  /// had bytes from the source, so that one that is out of reach fails the open and not a page
+  /// fault later. Where it has had none, and bytes are missing, the open asks for the first block
+  /// of those. On success release() must follow some day.
   Ticket open(NodeId node, const std::string& consumer, OpenDone done);
   void release(NodeId node);
   /// Before the first request: opens that an earlier daemon of the session answered.

@@ -42,6 +42,18 @@ void FillReactions::on_disowned(const fetch::Target& target) {
   }
 }
 
+bool FillReactions::wanted(const fetch::Target& target) {
+  if (catalog_.snapshot(target.snapshot->key())) return true;
+  const store::PartialKey key = target.key();
+  for (const snapshot::SnapshotPtr& snapshot : catalog_.snapshots()) {
+    for (std::size_t i = 0; i < snapshot->files().size(); ++i) {
+      const fetch::Target other{.snapshot = snapshot, .file_index = i, .source = nullptr};
+      if (other.key() == key) return true;
+    }
+  }
+  return false;
+}
+
 void FillReactions::on_loader(const fetch::Target& target) {
   if (fetch::Warmer* warmer = warmer_) {
     log_.info("a loader reads {}: fetching the rest of the snapshot", target.snapshot->source());

@@ -38,6 +38,7 @@ class FillReactions final : public fetch::FillObserver {
   void on_disowned(const fetch::Target& target) override;
   void on_failed(const fetch::Target& target, const Error& error) override;
   void on_loader(const fetch::Target& target) override;
+  [[nodiscard]] bool wanted(const fetch::Target& target) override;
 
  private:
   catalog::Catalog& catalog_;

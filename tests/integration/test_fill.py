@@ -13,6 +13,7 @@ import pytest
 
 import hostile
 import models
+import mounts
 import processes
 from readers import Readers, error_of, read_at, same_file, same_tree
 from waiting import stays, until
@@ -74,8 +75,19 @@ def test_the_same_bytes_in_two_snapshots_are_one_blob_and_one_fetch(weightfs, fo
     assert mounted.status()["store"]["blobs"] == len(distinct)
 
 
-def test_connections_and_parts_stay_below_their_ceilings(weightfs, folder):
-    content = b"".join(models.noise("ceilings", 48 * MIB))
+CEILINGS = {
+    "default": {},
+    "fewer and smaller": {"connections": 6, "connections_per_blob": 3, "part_size": "1MiB"},
+    "more": {"connections": 48, "connections_per_blob": 24},
+}
+
+
+@pytest.mark.parametrize("config", CEILINGS.values(), ids=CEILINGS.keys())
+@pytest.mark.seconds(300)
+def test_connections_and_parts_stay_below_their_ceilings(weightfs, folder, config):
+    at_once, per_blob = config.get("connections", 64), config.get("connections_per_blob", 16)
+    part = MIB if config.get("part_size") else PART
+    content = b"".join(models.noise("ceilings", (12 if at_once < 16 else 48) * MIB))
     contents = {f"{i}.safetensors": bytes([i]) + content for i in range(8)}
     plain = folder / "plain"
     plain.mkdir()
@@ -84,16 +96,17 @@ def test_connections_and_parts_stay_below_their_ceilings(weightfs, folder):
     with hostile.HostileOrigin(models.served("m", contents)) as source:
         for name in contents:
             source.faults[f"m/{name}"] = [hostile.slow(2 * MIB)]
-        mounted = weightfs({NAME: source.url("m/")})
+        mounted = weightfs({NAME: source.url("m/")}, config=config)
         mounted.cli("warm", NAME)
         with Readers(mounted.mount / NAME, plain, list(contents), ["pread"] * 8, count=20) as readers:
             readers.finish(150)
         mounted.wait(NAME)
-        assert all(source.peak[f"m/{name}"] <= 16 for name in contents), source.peak
-        assert source.peak[None] <= 64
-        assert max(source.peak[f"m/{name}"] for name in contents) > 1, "parts are fetched side by side"
+        most = max(source.peak[f"m/{name}"] for name in contents)
+        assert most <= per_blob
+        assert source.peak[None] <= at_once
+        assert most > (16 if per_blob > 16 else 1), "parts are fetched side by side, as many as configured"
         asked = [request.span[1] - request.span[0] for request in source.requests if request.span]
-        assert max(asked) <= PART
+        assert max(asked) <= part
 
 
 # ---- what comes first, and what does not come at all
@@ -127,16 +140,48 @@ def test_listing_and_looking_around_fetches_nothing(weightfs, origin, large):
     stays(lambda: source.sent() == before, 2, "nothing is fetched")
 
 
-def test_an_indexer_pulls_no_more_than_it_reads(weightfs, origin, large):
+@pytest.fixture
+def catalog(weightfs, origin, small, large):
+    """Makes (pulls, mounted) for a mount with two models, of 8 MB and of over 1 GB."""
     source = origin()
-    mounted = weightfs({NAME: source.url("large/")})
+    mounted = weightfs({"org/small": source.url("small/"), "org/large": source.url("large/")})
+
+    def pulls(limit):
+        """Whether of no file of weights more than `limit` was sent, and of no other more than it has."""
+        for prefix, model in (("small", small), ("large", large)):
+            for name, file in model.files.items():
+                allowed = limit if name in model.shards else file.size
+                if source.sent(f"{prefix}/{name}") > allowed:
+                    return False
+        return True
+
+    return pulls, mounted
+
+
+BLOCK = 64 << 10  # the grain of what is fetched
+
+
+def test_an_indexer_pulls_no_more_than_it_reads(catalog):
+    pulls, mounted = catalog
+    seen = 0
     for root, _, names in os.walk(mounted.mount):
         for name in names:
-            with open(os.path.join(root, name), "rb") as file:
-                file.read(4096)
-    # What the kernel reads ahead of 4 KiB and the grain of a request are allowed for.
-    limit = MIB * len(large.shards)
-    stays(lambda: fetched(source, large, "large") <= limit, 3, "the indexer pulls the weights")
+            with open(os.path.join(root, name), "rb", buffering=0) as file:
+                seen += len(file.read(4096)) == 4096
+    assert seen >= 8
+    # Ahead of a first read of 4 KiB the kernel reads 16 KiB at most: that is one block.
+    stays(lambda: pulls(BLOCK), 3, "the indexer pulls more than the heads of weights")
+
+
+def test_grep_over_everything_pulls_no_more_than_it_reads(catalog):
+    pulls, mounted = catalog
+    done = subprocess.run(["grep", "-rIl", "MadeUpForCausalLM", str(mounted.mount)],
+                          capture_output=True, text=True, check=True)
+    assert sorted(done.stdout.split()) == [str(mounted.mount / name / "config.json")
+                                           for name in ("org/large", "org/small")]
+    # It reads 96 KiB of a file, sees that it is binary and goes on to the next; the kernel reads four
+    # times as much ahead of that, rounded up to a power of two, and once more as it goes.
+    stays(lambda: pulls(MIB), 3, "grep pulls more than the heads of weights")
 
 
 def test_grep_for_configurations_pulls_no_weights(weightfs, origin, large):
@@ -252,12 +297,38 @@ def test_a_stalled_range_is_asked_for_again(one_file):
     assert len(source.of("m/w.safetensors")) >= 2
 
 
-def test_no_progress_for_the_deadline_ends_the_wait_with_etimedout(one_file):
-    _, mounted, path = one_file(hostile.stall(0))
+OUT_OF_REACH = {"silent": hostile.stall(0), "refusing": hostile.refuse}
+
+
+@pytest.mark.parametrize("fault", OUT_OF_REACH.values(), ids=OUT_OF_REACH.keys())
+def test_no_progress_for_the_deadline_fails_the_open_with_etimedout(one_file, fault):
+    _, mounted, path = one_file(fault)
     began = time.monotonic()
-    assert error_of(read_at, path, 0, 4096) == errno.ETIMEDOUT
+    assert error_of(os.open, path, os.O_RDONLY) == errno.ETIMEDOUT
     assert 2 < time.monotonic() - began < 20
     assert "timed out" in mounted.cli("why", path, check=False).stdout.lower()
+
+
+@pytest.mark.parametrize("fault", OUT_OF_REACH.values(), ids=OUT_OF_REACH.keys())
+def test_bytes_of_an_earlier_daemon_do_not_stand_for_a_source_that_is_gone(one_file, fault):
+    """Or the open would succeed, and whoever maps the file would die of SIGBUS."""
+    source, mounted, path = one_file()
+    assert read_at(path, 0, 4096) == one_file.content[:4096]
+    mounted.stop()
+    source.faults["m/w.safetensors"] = [fault]
+    mounted.start()
+    assert 0 < os.stat(path).st_blocks * 512 < len(one_file.content)
+    assert error_of(os.open, path, os.O_RDONLY) == errno.ETIMEDOUT
+    source.faults.clear()
+    assert read_at(path, 0, len(one_file.content)) == one_file.content
+
+
+def test_a_wait_in_an_open_file_ends_with_etimedout(one_file):
+    source, mounted, path = one_file()
+    descriptor = os.open(path, os.O_RDONLY)
+    source.faults["m/w.safetensors"] = [hostile.stall(0)]
+    assert error_of(os.pread, descriptor, 4096, 2 * MIB) == errno.ETIMEDOUT
+    os.close(descriptor)
 
 
 def test_after_the_deadline_the_next_open_asks_again(one_file):
@@ -311,6 +382,32 @@ def test_progress_of_fills_is_in_the_status(weightfs, origin, large):
     status = mounted.status()
     assert status["source"]["requests"] > 0
     until(lambda: mounted.status()["source"]["bytes"] > status["source"]["bytes"], 20, "bytes grow")
+
+
+# ---- a model that is removed while somebody reads it
+
+def test_what_a_removed_model_had_fetched_goes_with_its_last_reader(weightfs, folder):
+    content = b"".join(models.noise("removed", 32 * MIB))
+    with mounts.tmpfs(folder / "disk", "256m") as disk, \
+            hostile.HostileOrigin(models.served("m", {"w.safetensors": content})) as source:
+        source.faults["m/w.safetensors"] = [hostile.slow(MIB)]
+        mounted = weightfs({NAME: source.url("m/")}, store=disk / "store")
+
+        def free():
+            status = os.statvfs(mounted.mount)
+            return status.f_bavail * status.f_frsize
+
+        before = free()
+        descriptor = os.open(mounted.mount / NAME / "w.safetensors", os.O_RDONLY)
+        assert os.pread(descriptor, 4096, 0) == content[:4096]
+        mounted.cli("rm", NAME)
+        partial = mounted.store / "partial"
+        assert os.listdir(partial) and free() < before - 24 * MIB, "whoever has it open keeps it"
+        assert os.pread(descriptor, 4096, MIB) == content[MIB:MIB + 4096]
+        os.close(descriptor)
+        until(lambda: not os.listdir(partial), 20, "the partial blob is gone")
+        until(lambda: free() > before - 8 * MIB, 5, "its space is free")
+        mounted.stop()
 
 
 # ---- file:// sources

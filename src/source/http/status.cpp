@@ -36,7 +36,7 @@ void throw_status(const net::ResponseHead& head) {
     case 412:
       throw Error(Errc::kChanged, text + ": it is another version now");
     case 416:
-      throw Error(Errc::kChanged, text + ": it has another size now");
+      throw Error(Errc::kChanged, text + ": it does not have these bytes now");
     default:
       break;
   }

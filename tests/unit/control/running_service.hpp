@@ -78,6 +78,7 @@ class LearningObserver final : public fetch::FillObserver {
   void on_disowned(const fetch::Target&) override {}
   void on_failed(const fetch::Target&, const Error&) override {}
   void on_loader(const fetch::Target&) override {}
+  bool wanted(const fetch::Target&) override { return true; }
 
  private:
   catalog::Catalog& catalog_;

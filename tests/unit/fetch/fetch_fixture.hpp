@@ -52,12 +52,15 @@ class RecordingObserver final : public FillObserver {
   void on_disowned(const Target& target) override;
   void on_failed(const Target& target, const Error& error) override;
   void on_loader(const Target& target) override;
+  bool wanted(const Target&) override { return somebody_may_come; }
 
   [[nodiscard]] std::vector<std::string> completed() const;
   [[nodiscard]] std::vector<std::string> disowned() const;
   [[nodiscard]] std::vector<Errc> failed() const;
   [[nodiscard]] unsigned loaders() const;
   [[nodiscard]] std::optional<Digest> last_digest() const;
+  /// What wanted() says.
+  std::atomic<bool> somebody_may_come{true};
   /// Called within on_failed, once each.
   std::function<void(const Target&)> then;
   /// Called within on_disowned, once each.

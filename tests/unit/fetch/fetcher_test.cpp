@@ -238,6 +238,43 @@ TEST_CASE_METHOD(FetchFixture, "a cancelled read ends at once and the others go 
   CHECK(two.wait().size() == 200);
 }
 
+TEST_CASE_METHOD(FetchFixture, "what nobody may come for any more goes when its fill closes") {
+  start();
+  const Target wanted = target("a", 10 * kMiB);
+  FillPtr fill = fetcher().fill(wanted);
+  const auto partials = directory / "store" / "partial";
+  CHECK(reads_right(fill, {0, 100}));
+  observer.somebody_may_come = false;
+  CHECK(reads_right(fill, {kMiB, kMiB + 100}));  // not as long as somebody reads it
+  CHECK_FALSE(std::filesystem::is_empty(partials));
+  SECTION("because its last reader has gone") {
+    fill.reset();
+  }
+  SECTION("because it has failed") {
+    source->on_chunk(
+        [](const auto&, ByteRange, std::stop_token) { throw Error(Errc::kPermission, "no"); });
+    CHECK(PendingRead(fill, 2 * kMiB, 100).failure() == Errc::kPermission);
+  }
+  REQUIRE(eventually([&] { return fetcher().fills().empty(); }));
+  CHECK(std::filesystem::is_empty(partials));
+  CHECK(store->usage().partial_bytes == 0);
+  CHECK(observer.disowned() == std::vector<std::string>{"a"});  // readers had bytes of it
+}
+
+TEST_CASE_METHOD(FetchFixture, "what nobody may come for any more is not published") {
+  start();
+  const Target wanted = target("a", 10 * kMiB);
+  FillPtr fill = fetcher().fill(wanted);
+  observer.somebody_may_come = false;
+  fill->want(Want::kFile);
+  REQUIRE(eventually([&] { return fill->progress().state == FillState::kComplete; }));
+  CHECK(reads_right(fill, {0, 10 * kMiB}));  // who has it open keeps it
+  CHECK(store->list().empty());
+  CHECK(std::filesystem::is_empty(directory / "store" / "partial"));
+  CHECK(observer.completed().empty());
+  CHECK(eventually([&] { return fetcher().fills().empty(); }));
+}
+
 TEST_CASE_METHOD(FetchFixture, "read-ahead ends with its last reader, and what came stays") {
   options.part_size = kMiB;
   options.connections_per_blob = 1;

@@ -45,11 +45,11 @@ void skip_clone(FillLedger& books, Urgency urgency) {
   const auto part = books.next_part(urgency, kStart);
   REQUIRE(part);
   REQUIRE(part->kind == Part::Kind::kClone);
-  CHECK(books.clone_ended(FillLedger::Cloned::kNothing).empty());
+  CHECK(books.clone_ended(*part, FillLedger::Cloned::kNothing).empty());
 }
 
 void deliver(FillLedger& books, const Part& part) {
-  (void)books.received(part.range, whole_blocks(part.range, 1ULL << 40), nullptr, kStart);
+  (void)books.received(part, part.range, whole_blocks(part.range, 1ULL << 40), nullptr, kStart);
   books.part_ended(part, part.range.end, nullptr, kStart);
 }
 
@@ -68,7 +68,7 @@ TEST_CASE("a parked read is work of the first urgency, until its bytes are under
   CHECK(part->range == ByteRange{0, kBlock});
   CHECK_FALSE(books.work(kStart)[kDemand]);
   CHECK_FALSE(books.next_part(Urgency::kDemand, kStart));
-  const auto ready = books.received({0, kBlock}, {0, kBlock}, nullptr, kStart);
+  const auto ready = books.received(*part, {0, kBlock}, {0, kBlock}, nullptr, kStart);
   REQUIRE(ready.size() == 1);
   CHECK(ready[0].id == 1);
 }
@@ -90,7 +90,7 @@ TEST_CASE("a clone runs alone: it would replace what parts have written and hash
   CHECK(clone->kind == Part::Kind::kClone);
   CHECK(books.work(kStart) == std::array<bool, kUrgencies>{});
   CHECK_FALSE(books.next_part(Urgency::kDemand, kStart));
-  CHECK(books.clone_ended(FillLedger::Cloned::kWhole).size() == 2);
+  CHECK(books.clone_ended(*clone, FillLedger::Cloned::kWhole).size() == 2);
 }
 
 TEST_CASE("a clone never replaces bytes that may be of another version") {
@@ -140,8 +140,9 @@ TEST_CASE("readers who looked on while a clone went wrong have what nobody can p
   deliver(books, *books.next_part(Urgency::kDemand, kStart));
   CHECK_FALSE(books.unproven());
   books.raise(Want::kFile, kStart);
-  REQUIRE(books.next_part(Urgency::kFile, kStart));
-  CHECK(books.clone_ended(FillLedger::Cloned::kSpoiled).empty());
+  const auto clone = books.next_part(Urgency::kFile, kStart);
+  REQUIRE(clone);
+  CHECK(books.clone_ended(*clone, FillLedger::Cloned::kSpoiled).empty());
   CHECK(books.disown());
   CHECK_FALSE(books.disown());
 }
@@ -159,7 +160,7 @@ TEST_CASE("where the whole file is wanted, a clone is tried first and once") {
   CHECK_FALSE(books.next_part(Urgency::kBackground, kStart));
   books.park(read(1, {kMiB, kMiB + 1}), kStart);
   CHECK_FALSE(books.next_part(Urgency::kDemand, kStart));
-  CHECK(books.clone_ended(FillLedger::Cloned::kNothing).empty());
+  CHECK(books.clone_ended(*clone, FillLedger::Cloned::kNothing).empty());
   CHECK(books.next_part(Urgency::kDemand, kStart)->kind == Part::Kind::kRange);
   CHECK(books.next_part(Urgency::kBackground, kStart)->kind == Part::Kind::kRange);
 }
@@ -168,9 +169,10 @@ TEST_CASE("a clone answers everybody and leaves only the hash to do") {
   FillLedger books = ledger();
   REQUIRE(books.join());
   books.raise(Want::kFile, kStart);
-  REQUIRE(books.next_part(Urgency::kFile, kStart));
+  const auto clone = books.next_part(Urgency::kFile, kStart);
+  REQUIRE(clone);
   books.park(read(1, {5, 10}), kStart);
-  CHECK(books.clone_ended(FillLedger::Cloned::kWhole).size() == 1);
+  CHECK(books.clone_ended(*clone, FillLedger::Cloned::kWhole).size() == 1);
   CHECK(books.work(kStart) == std::array<bool, kUrgencies>{});
   CHECK(books.hash_due());
   CHECK(books.progress().written == 100 * kMiB);
@@ -217,7 +219,7 @@ TEST_CASE("the wait counts from when somebody wanted something, not from the las
   const auto part = books.next_part(Urgency::kDemand, start);
   REQUIRE(part);
   CHECK_FALSE(books.tick(start + 9s).timed_out);
-  (void)books.received({0, 10}, {}, nullptr, start + 9s);
+  (void)books.received(*part, {0, 10}, {}, nullptr, start + 9s);
   CHECK_FALSE(books.tick(start + 18s).timed_out);
   CHECK(books.tick(start + 19s).timed_out);
 }
@@ -263,6 +265,78 @@ TEST_CASE("a part that hangs ends the fill although nobody waits for it any more
   books.leave();
   CHECK_FALSE(books.tick(kStart + 9s).timed_out);
   CHECK(books.tick(kStart + 10s).timed_out);
+}
+
+TEST_CASE("a part of which nothing comes is given up, and the rest of it is asked for again") {
+  FetcherOptions options;
+  options.stall_timeout = 30s;
+  FillLedger books = ledger(100 * kMiB, options);
+  REQUIRE(books.join());
+  books.raise(Want::kFile, kStart);
+  skip_clone(books, Urgency::kFile);
+  const auto stuck = books.next_part(Urgency::kFile, kStart);
+  const auto other = books.next_part(Urgency::kFile, kStart);
+  REQUIRE(stuck);
+  REQUIRE(other);
+  const std::uint64_t came = stuck->range.begin + kBlock + 100;
+  (void)books.received(*stuck, {stuck->range.begin, came}, {0, kBlock}, nullptr, kStart + 20s);
+  CHECK(books.tick(kStart + 29s).stalled.empty());
+  const auto deliver_other = [&](TimePoint now) {
+    const ByteRange block = whole_blocks(other->range, 1ULL << 40);
+    (void)books.received(*other, {block.begin, block.begin + 1}, {}, nullptr, now);
+  };
+  deliver_other(kStart + 29s);
+  CHECK(books.tick(kStart + 49s).stalled.empty());  // its last byte was at 20 s
+  const auto tick = books.tick(kStart + 50s);
+  CHECK_FALSE(tick.timed_out);
+  REQUIRE(tick.stalled.size() == 1);
+  CHECK(tick.stalled[0].id == stuck->id);
+  CHECK(books.progress().connections == 1);
+  SECTION("behind the bytes that it brought, by another, once its delay is over") {
+    deliver_other(kStart + 51s);
+    (void)books.tick(kStart + 1min);
+    const auto again = books.next_part(Urgency::kFile, kStart + 1min);
+    REQUIRE(again);
+    CHECK(again->range.begin == came);
+    CHECK(again->range.end <= stuck->range.end);
+    CHECK(books.accepts(*again));
+    CHECK_FALSE(books.accepts(*stuck));
+    // It comes back after all: its end says nothing about the part that took its place.
+    const TransientError reset(Errc::kUnavailable, "reset");
+    books.part_ended(*stuck, came, &reset, kStart + 1min);
+    CHECK(books.progress().connections == 2);
+    CHECK(books.accepts(*again));
+    CHECK_FALSE(books.tick(kStart + 1min).timed_out);
+  }
+  SECTION("for as long as anybody wants it") {
+    books.part_ended(*other, other->range.begin + 1, nullptr, kStart + 51s);
+    books.leave();
+    (void)books.tick(kStart + 1min);
+    CHECK(books.close_if_idle());
+  }
+}
+
+TEST_CASE("a clone whose original cannot be opened is given up, one that replaces bytes is not") {
+  FetcherOptions options;
+  options.stall_timeout = 30s;
+  FillLedger books = ledger(100 * kMiB, options);
+  REQUIRE(books.join());
+  books.raise(Want::kFile, kStart);
+  const auto clone = books.next_part(Urgency::kFile, kStart);
+  REQUIRE(clone);
+  REQUIRE(clone->kind == Part::Kind::kClone);
+  SECTION("given up") {
+    REQUIRE(books.tick(kStart + 30s).stalled.size() == 1);
+    CHECK_FALSE(books.clone_replaces(*clone));
+    REQUIRE(books.next_part(Urgency::kFile, kStart + 30s));
+    CHECK(books.clone_ended(*clone, FillLedger::Cloned::kNothing).empty());
+    CHECK(books.progress().connections == 1);
+  }
+  SECTION("not given up") {
+    CHECK(books.clone_replaces(*clone));
+    CHECK(books.tick(kStart + 30s).stalled.empty());
+    CHECK_FALSE(books.next_part(Urgency::kFile, kStart + 30s));
+  }
 }
 
 TEST_CASE("failing attempts do not put the deadline off") {
@@ -345,6 +419,17 @@ TEST_CASE("what an earlier fill left is hashed when somebody wants the file, not
   CHECK_FALSE(books.hash_due());
   books.raise(Want::kBackground, kStart);
   CHECK(books.hash_due());
+}
+
+TEST_CASE("how far a file is there without a gap is known, whoever left it there") {
+  std::vector<bool> written(1600, false);
+  written[0] = written[2] = true;
+  FillLedger books = ledger(100 * kMiB, {}, written);
+  CHECK(books.progress().frontier == kBlock);
+  CHECK(books.progress().received == 0);
+  books.park(read(1, {kBlock, kBlock + 1}), kStart);
+  deliver(books, *books.next_part(Urgency::kDemand, kStart));
+  CHECK(books.progress().frontier == 3 * kBlock);
 }
 
 TEST_CASE("one hasher at a time, and the one that arrives keeps the end to itself") {

@@ -40,7 +40,7 @@ ParkedRead read(ReadId id, ByteRange range) {
 }
 
 void deliver(FillLedger& books, const Part& part) {
-  (void)books.received(part.range, whole_blocks(part.range, 1ULL << 40), nullptr, kStart);
+  (void)books.received(part, part.range, whole_blocks(part.range, 1ULL << 40), nullptr, kStart);
   books.part_ended(part, part.range.end, nullptr, kStart);
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("a source without ranges is left alone when nobody wants anything, and
   CHECK(rest->range == ByteRange{kBlock / 2, 100 * kMiB});
   CHECK(books.accepts(*rest));
   // The reader has what it wanted; the rest is wanted as long as it holds the file.
-  CHECK(books.received({kBlock / 2, kBlock}, {0, kBlock}, nullptr, kStart).size() == 1);
+  CHECK(books.received(*rest, {kBlock / 2, kBlock}, {0, kBlock}, nullptr, kStart).size() == 1);
   CHECK(books.accepts(*rest));
   books.leave();
   CHECK_FALSE(books.accepts(*rest));
@@ -122,7 +122,7 @@ TEST_CASE("bytes on the way to a part put the deadline off, and a second try has
   TimePoint now = kStart;
   const auto skip_on_for = [&](std::chrono::seconds time) {
     for (const TimePoint end = now + time; now < end; now += 1s) {
-      books.skipped(now);
+      books.skipped(*part, now);
       CHECK_FALSE(books.tick(now).timed_out);
     }
   };

@@ -149,6 +149,43 @@ TEST_CASE("only names of complete files are believed, and only attributes are ev
   CHECK(fixture.node(path) == filling.nodeid);
 }
 
+TEST_CASE("an open of a file of which only an earlier fill left bytes asks the source", "[fuse]") {
+  const std::string path = "org/name/sub/w.safetensors";
+  Fixture fixture;
+  REQUIRE(fixture.kernel.init().error == 0);
+  fixture.daemon->wait_until_ready();
+  std::uint64_t node = fixture.node(path);
+  REQUIRE(fixture.open(node).error == 0);
+  CHECK(fixture.kernel.read(node, 0, 100).text() == weights().substr(0, 100));
+  const auto lose = [&] {
+    std::filesystem::remove(fixture.scratch.path() / "model/sub/w.safetensors");
+  };
+  SECTION("and fails where that has gone") {
+    fixture.release(node);
+    fixture.start();
+    fixture.daemon->wait_until_ready();
+    lose();
+    node = fixture.node(path);
+    CHECK(fixture.open(node).error == -ESTALE);
+  }
+  SECTION("and brings one block, the first that is missing") {
+    fixture.release(node);
+    fixture.start();
+    fixture.daemon->wait_until_ready();
+    node = fixture.node(path);
+    REQUIRE(fixture.open(node).error == 0);
+    CHECK(fixture.daemon->fetcher->counters().source_bytes == store::kBlockSize);
+    fixture.release(node);
+  }
+  SECTION("but not while its fill goes on") {
+    lose();
+    REQUIRE(fixture.open(node).error == 0);
+    fixture.release(node);
+    CHECK(fixture.kernel.read(node, 0, 100).text() == weights().substr(0, 100));
+    fixture.release(node);
+  }
+}
+
 TEST_CASE("who has a file open keeps it when its snapshot leaves the catalog", "[fuse]") {
   Fixture fixture;
   REQUIRE(fixture.kernel.init().error == 0);
@@ -170,6 +207,28 @@ TEST_CASE("who has a file open keeps it when its snapshot leaves the catalog", "
   CHECK(fixture.open(node).error == -ESTALE);
   fixture.release(node);
   CHECK(fixture.kernel.call(FUSE_GETATTR, node, fuse_getattr_in{}).error == -ESTALE);
+}
+
+TEST_CASE("what a removed model's last reader leaves behind goes with it", "[fuse]") {
+  Fixture fixture;
+  REQUIRE(fixture.kernel.init().error == 0);
+  fixture.daemon->wait_until_ready();
+  const auto partials = fixture.scratch.path() / "store/partial";
+  const std::uint64_t node = fixture.node("org/name/sub/w.safetensors");
+  REQUIRE(fixture.open(node).error == 0);
+  CHECK(fixture.kernel.read(node, 0, 100).text() == weights().substr(0, 100));
+  bool kept = false;
+  SECTION("unless another has the same file") {
+    fixture.daemon->add("org/other", fixture.scratch.path() / "model");
+    kept = true;
+  }
+  SECTION("and there is no other") {
+  }
+  fixture.daemon->catalog.remove("org/name");
+  CHECK_FALSE(std::filesystem::is_empty(partials));
+  fixture.release(node);
+  REQUIRE(in_time([&] { return fixture.daemon->fetcher->fills().empty(); }));
+  CHECK(std::filesystem::is_empty(partials) == !kept);
 }
 
 TEST_CASE("directories list everything once, in both forms", "[fuse]") {
