@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the weightfs authors
 #
-# tests/run.sh [layers|format|build|unit|mount|clang|asan|tsan|all]...      (default: all)
+# tests/run.sh [layers|format|build|unit|mount|quickstart|bench|clang|asan|tsan|all]...      (default: all)
 #
 # Installs what the tests need, builds, runs the suites and ends with the line
 # "N passed, N failed[, N skipped]". A suite that could not run counts as failed. The mount suites run
@@ -64,17 +64,24 @@ run_unit() {
   tally meson "$dir/meson-logs/testlog.json"
 }
 
+# isolated SECONDS COMMAND...: in mount and process namespaces of its own, where they can be had.
+isolated() {
+  local -r seconds=$1
+  shift
+  local isolate=(unshare --mount --pid --fork --kill-child --mount-proc)
+  "${isolate[@]}" true 2>/dev/null || isolate=()
+  # The shell stays the first process of the namespace, so that orphans are reaped.
+  timeout -k 10 "$seconds" "${isolate[@]}" bash -c '"$@"; exit $?' isolated "$@" </dev/null
+}
+
 # run_mount DIR [PYTEST-OPTION...]
 run_mount() {
   local -r dir=$1 results=$PWD/$1/mount.xml
   shift
   rm -f "$results"
-  local isolate=(unshare --mount --pid --fork --kill-child --mount-proc)
-  "${isolate[@]}" true 2>/dev/null || isolate=()
-  # The shell stays the first process of the namespace, so that orphans are reaped.
-  WEIGHTFS_BUILD=$PWD/$dir timeout -k 10 "${MOUNT_TIMEOUT:-1200}" "${isolate[@]}" \
-    bash -c '"$@"; exit $?' pytest "$kPython" -m pytest -p no:cacheprovider -q -n "$kJobs" \
-    --durations=10 --junitxml="$results" "$@" tests/integration </dev/null
+  WEIGHTFS_BUILD=$PWD/$dir isolated "${MOUNT_TIMEOUT:-1200}" \
+    "$kPython" -m pytest -p no:cacheprovider -q -n "$kJobs" \
+    --durations=10 --junitxml="$results" "$@" tests/integration
   tally junit "$results"
 }
 
@@ -101,6 +108,13 @@ stage_build() { check "g++ build" compile build; }
 stage_unit() { run_unit build; }
 
 stage_mount() { run_mount build; }
+
+stage_quickstart() {
+  check "quickstart without the package index" isolated 300 tests/quickstart.sh offline
+  check quickstart isolated 300 tests/quickstart.sh
+}
+
+stage_bench() { check "bench --quick" isolated 300 tests/bench/run.py --quick; }
 
 # clang_build DIR [MESON-OPTION...]: with the newest clang there is.
 clang_build() {
@@ -156,16 +170,19 @@ main() {
   [[ $# -gt 0 ]] || set -- all
   for name in "$@"; do
     case $name in
-      all) stages+=(layers format build unit mount asan tsan) ;;
-      unit | mount)
+      all) stages+=(layers format build unit mount quickstart bench asan tsan) ;;
+      unit | mount | quickstart | bench)
         [[ " ${stages[*]-} " == *" build "* ]] || stages+=(build)
         stages+=("$name")
         ;;
       layers | format | build | clang | asan | tsan) stages+=("$name") ;;
-      *) echo "usage: tests/run.sh [layers|format|build|unit|mount|clang|asan|tsan|all]..." >&2; exit 2 ;;
+      *)
+        echo "usage: tests/run.sh [layers|format|build|unit|mount|quickstart|bench|clang|asan|tsan|all]..." >&2
+        exit 2
+        ;;
     esac
   done
-  if ! packaging/deps.sh build test; then
+  if ! packaging/deps.sh build test quickstart bench; then
     echo "FAILED: packaging/deps.sh"
     count 0 1
   fi

@@ -64,14 +64,29 @@ def tmpfs(point, size="64m"):
 
 
 @contextlib.contextmanager
-def ext4(folder, megabytes):
-    """A small ext4 of its own, from a file, on a loop device."""
+def loop(folder, megabytes, *make):
+    """A filesystem of its own, from a sparse file, on a loop device."""
     image = pathlib.Path(folder) / "image"
     with open(image, "wb") as file:
         file.truncate(megabytes << 20)
-    subprocess.run(["mkfs.ext4", "-q", "-F", "-m", "0", str(image)], check=True)
+    subprocess.run([*make, str(image)], check=True)
     with mounted(pathlib.Path(folder) / "disk", "-o", "loop", image) as point:
         yield point
+
+
+def ext4(folder, megabytes):
+    return loop(folder, megabytes, "mkfs.ext4", "-q", "-F", "-m", "0")
+
+
+def xfs(folder, megabytes):
+    """With reflinks. 300 MB is the least that mkfs.xfs takes."""
+    return loop(folder, megabytes, "mkfs.xfs", "-q", "-f", "-m", "reflink=1")
+
+
+def kernel_has(kind):
+    """Asks for a mount that cannot succeed, for which the kernel loads the module that it needs."""
+    subprocess.run(["mount", "-t", kind, "/dev/null", "/"], check=False, capture_output=True)
+    return kind in pathlib.Path("/proc/filesystems").read_text().split()
 
 
 @contextlib.contextmanager

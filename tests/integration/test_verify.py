@@ -11,6 +11,7 @@ import pytest
 
 import hostile
 import models
+import processes
 from readers import error_of, read_at, same_tree
 from waiting import until
 
@@ -168,6 +169,27 @@ def test_a_blob_that_was_truncated_or_removed_is_fetched_again(weightfs, nginx, 
     os.truncate(blob, 1000)
     mounted.blob(small.files[two].sha256).unlink()
     same_tree(mounted.mount / NAME, small)
+
+
+@pytest.mark.parametrize("when", ["mounted", "stopped"])
+@pytest.mark.parametrize("permissions", [0o000, 0o400], ids=["nobody", "root"])
+def test_a_blob_that_the_daemon_may_not_read_is_fetched_again(weightfs, nginx, small, mode, permissions, when):
+    """A restore or a careful administrator does that. It is a copy of no use, and no error."""
+    mounted = weightfs({NAME: nginx.url("small/")}, passthrough=mode == "passthrough")
+    mounted.wait(NAME)
+    assert "0" not in processes.status_field(mounted.pid, "Uid").split()
+    if when == "stopped":
+        mounted.stop()
+    blob = mounted.blob(small.files[small.shards[1]].sha256)
+    os.chown(blob, 0, 0)
+    blob.chmod(permissions)
+    refused = blob.stat().st_ino
+    if when == "stopped":
+        mounted.start()
+    same_tree(mounted.mount / NAME, small)
+    mounted.wait(NAME)
+    assert blob.stat().st_ino != refused
+    assert mounted.cli("verify", NAME).returncode == 0
 
 
 def test_damage_done_while_it_was_down_is_found_before_the_first_passthrough(weightfs, nginx, small, mode):

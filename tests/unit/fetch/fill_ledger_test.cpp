@@ -2,7 +2,7 @@
 // Copyright the weightfs authors
 #include "fetch/fill_ledger.hpp"
 
-#include "store/partial_blob.hpp"
+#include "ledger_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -12,33 +12,9 @@ namespace {
 using namespace std::chrono_literals;
 using TimePoint = FillLedger::TimePoint;
 
-constexpr std::uint64_t kMiB = 1 << 20;
-constexpr std::uint64_t kBlock = store::kBlockSize;
-constexpr TimePoint kStart = TimePoint() + 1h;
 constexpr auto kDemand = static_cast<std::size_t>(Urgency::kDemand);
 constexpr auto kFile = static_cast<std::size_t>(Urgency::kFile);
 constexpr auto kBackground = static_cast<std::size_t>(Urgency::kBackground);
-
-snapshot::File file(std::uint64_t size) {
-  snapshot::File made;
-  made.path = "model.safetensors";
-  made.size = size;
-  return made;
-}
-
-FillLedger ledger(std::uint64_t size = 100 * kMiB, const FetcherOptions& options = {},
-                  std::vector<bool> written = {}) {
-  return {file(size),
-          options,
-          {.place = Place::kDisk, .written = std::move(written), .local = true, .seed = 1}};
-}
-
-ParkedRead read(ReadId id, ByteRange range) {
-  ParkedRead made;
-  made.id = id;
-  made.range = range;
-  return made;
-}
 
 /// Takes the clone out of the way: there is none.
 void skip_clone(FillLedger& books, Urgency urgency) {
@@ -46,11 +22,6 @@ void skip_clone(FillLedger& books, Urgency urgency) {
   REQUIRE(part);
   REQUIRE(part->kind == Part::Kind::kClone);
   CHECK(books.clone_ended(*part, FillLedger::Cloned::kNothing).empty());
-}
-
-void deliver(FillLedger& books, const Part& part) {
-  (void)books.received(part, part.range, whole_blocks(part.range, 1ULL << 40), nullptr, kStart);
-  books.part_ended(part, part.range.end, nullptr, kStart);
 }
 
 TEST_CASE("nobody wants anything: there is no work") {

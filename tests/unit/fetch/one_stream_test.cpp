@@ -3,9 +3,7 @@
 
 // FillLedger where the source sends whole files, whatever is asked for.
 
-#include "fetch/fill_ledger.hpp"
-
-#include "store/partial_blob.hpp"
+#include "ledger_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -15,34 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using TimePoint = FillLedger::TimePoint;
 
-constexpr std::uint64_t kMiB = 1 << 20;
-constexpr std::uint64_t kBlock = store::kBlockSize;
-constexpr TimePoint kStart = TimePoint() + 1h;
 constexpr auto kFile = static_cast<std::size_t>(Urgency::kFile);
-
-snapshot::File file(std::uint64_t size) {
-  snapshot::File made;
-  made.path = "model.safetensors";
-  made.size = size;
-  return made;
-}
-
-/// Of a source from which nothing can be cloned.
-FillLedger remote_ledger(const FetcherOptions& options = {}) {
-  return {file(100 * kMiB), options, {.place = Place::kDisk, .written = {}, .seed = 1}};
-}
-
-ParkedRead read(ReadId id, ByteRange range) {
-  ParkedRead made;
-  made.id = id;
-  made.range = range;
-  return made;
-}
-
-void deliver(FillLedger& books, const Part& part) {
-  (void)books.received(part, part.range, whole_blocks(part.range, 1ULL << 40), nullptr, kStart);
-  books.part_ended(part, part.range.end, nullptr, kStart);
-}
 
 TEST_CASE("a source without ranges is read to the end of the file by one part at a time") {
   FillLedger books = remote_ledger();

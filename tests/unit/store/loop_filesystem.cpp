@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <cerrno>
 #include <cstdlib>
+#include <string_view>
 
 namespace weightfs::store {
 
@@ -28,28 +29,36 @@ void run(const std::string& command) {
   if (!succeeds(command)) throw Error(Errc::kIo, "failed: " + command);
 }
 
+std::string_view name_of(LoopFilesystem::Kind kind) {
+  return kind == LoopFilesystem::Kind::kXfs ? "xfs" : "ext4";
+}
+
+/// Asks for a mount that cannot succeed: the kernel loads a module that it needs for it, and answers
+/// ENODEV where there is none.
+bool kernel_has(std::string_view filesystem) {
+  return ::mount("/dev/null", "/", std::string(filesystem).c_str(), 0, nullptr) != 0 &&
+         errno != ENODEV;
+}
+
 }  // namespace
 
-std::string LoopFilesystem::unavailable() {
+std::string LoopFilesystem::unavailable(Kind kind) {
   if (::geteuid() != 0) return "not root";
-  if (!succeeds("PATH=$PATH:/sbin:/usr/sbin command -v mkfs.ext4")) return "no mkfs.ext4";
   if (!fs::exists("/dev/loop-control")) return "no loop devices";
-  try {
-    const LoopFilesystem probe(8 << 20);
-  } catch (const std::exception& error) {
-    return error.what();
-  }
+  if (!kernel_has(name_of(kind))) return fmt::format("a kernel without {}", name_of(kind));
   return "";
 }
 
-LoopFilesystem::LoopFilesystem() {
+LoopFilesystem::LoopFilesystem(Kind kind) : kind_(kind) {
   fs::create_directory(mountpoint_);
 }
 
-LoopFilesystem::LoopFilesystem(std::uint64_t bytes) : LoopFilesystem() {
+LoopFilesystem::LoopFilesystem(std::uint64_t bytes, Kind kind) : LoopFilesystem(kind) {
   write_text(image(), "");
   fs::resize_file(image(), bytes);
-  run(fmt::format("PATH=$PATH:/sbin:/usr/sbin mkfs.ext4 -q -F -m 0 {}", image().string()));
+  const std::string_view make = kind == Kind::kXfs ? "mkfs.xfs -q -f -m reflink=1"  //
+                                                   : "mkfs.ext4 -q -F -m 0";
+  run(fmt::format("PATH=$PATH:/sbin:/usr/sbin {} {}", make, image().string()));
   mount();
 }
 
@@ -58,12 +67,13 @@ LoopFilesystem::~LoopFilesystem() {
 }
 
 void LoopFilesystem::mount() {
-  // A long commit interval: nothing reaches the disk but what was synced.
-  run(fmt::format("mount -o loop,commit=300 {} {}", image().string(), mountpoint_.string()));
+  // ext4's long commit interval: nothing reaches the disk but what was synced.
+  const std::string_view options = kind_ == Kind::kExt4 ? "loop,commit=300" : "loop";
+  run(fmt::format("mount -o {} {} {}", options, image().string(), mountpoint_.string()));
 }
 
 std::unique_ptr<LoopFilesystem> LoopFilesystem::after_power_cut() const {
-  std::unique_ptr<LoopFilesystem> copy(new LoopFilesystem());
+  std::unique_ptr<LoopFilesystem> copy(new LoopFilesystem(kind_));
   run(fmt::format("cp --sparse=always {} {}", image().string(), copy->image().string()));
   copy->mount();
   return copy;

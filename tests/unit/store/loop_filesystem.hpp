@@ -11,14 +11,20 @@
 
 namespace weightfs::store {
 
-/// A small ext4 of its own in a file, mounted through a loop device: a disk that can be full,
-/// read-only, failing, or have its plug pulled. Unmounts on destruction.
+/// A filesystem of its own in a sparse file, mounted through a loop device: a disk that can be
+/// full, read-only, failing, or have its plug pulled. Unmounts on destruction.
 class LoopFilesystem {
  public:
-  /// Empty where the tests may mount (root, loop devices, mkfs.ext4); else why not.
-  [[nodiscard]] static std::string unavailable();
+  enum class Kind : std::uint8_t {
+    kExt4,
+    kXfs,  ///< with reflinks; 300 MiB is the least that mkfs.xfs takes
+  };
 
-  explicit LoopFilesystem(std::uint64_t bytes);
+  /// Empty where the tests may mount (root, loop devices, a kernel that knows the filesystem); else
+  /// why not. A missing mkfs is no reason: it is one of the things that tests need.
+  [[nodiscard]] static std::string unavailable(Kind kind = Kind::kExt4);
+
+  explicit LoopFilesystem(std::uint64_t bytes, Kind kind = Kind::kExt4);
   LoopFilesystem(const LoopFilesystem&) = delete;
   LoopFilesystem& operator=(const LoopFilesystem&) = delete;
   ~LoopFilesystem();
@@ -36,9 +42,10 @@ class LoopFilesystem {
   static void forget_pages(const std::filesystem::path& file);
 
  private:
-  LoopFilesystem();
+  explicit LoopFilesystem(Kind kind);
   void mount();
 
+  Kind kind_;
   TemporaryDirectory directory_;
   std::filesystem::path mountpoint_ = directory_.path() / "mnt";
 };
