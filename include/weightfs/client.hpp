@@ -31,6 +31,11 @@ struct ClientOptions {
   std::string socket = "/run/weightfs/control.sock";
 };
 
+struct EvictOptions {
+  bool shared = false;  ///< also what other models have, but for pinned ones
+  bool dry_run = false;
+};
+
 /// Talks to the daemon of this machine over its control socket. Blocking; each call is one request,
 /// and the long ones (add, update, verify) ask again until the daemon is done; giving up on one
 /// does not stop it there. Thread-safe. Throws ClientError.
@@ -61,7 +66,7 @@ class Client {
   Progress warm(const std::string& name);
   Model pin(const std::string& name, const PinRequest& request = {});
   Model unpin(const std::string& name);
-  Freed evict(const std::string& name, bool dry_run = false);
+  Freed evict(const std::string& name, const EvictOptions& options = {});
   Freed remove(const std::string& name, bool dry_run = false);
   void unmount(const UnmountRequest& request = {});
 

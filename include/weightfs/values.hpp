@@ -37,6 +37,9 @@ struct StoreStatus {
   std::uint64_t partial_bytes = 0;       ///< allocated to files that are being fetched
   std::uint64_t evicted_open_bytes = 0;  ///< removed, but still held open by a reader
   std::uint64_t quarantined = 0;         ///< files that failed verification
+  /// Why it could not be opened when the daemon started. Nothing is kept then, and the other
+  /// members tell of an empty one in its place.
+  std::string error;
   bool operator==(const StoreStatus&) const = default;
 };
 
@@ -114,7 +117,7 @@ struct Status {
 
 struct Model {
   std::string name;
-  std::string source;
+  std::string source;        ///< "..." in place of a query, which may hold a secret
   std::string revision;      ///< the source's own word for it, else the key
   std::string snapshot;      ///< its id: what stands below .snapshots; empty while provisional
   std::string key;           ///< names the snapshot in the state files; never changes
@@ -175,7 +178,8 @@ struct Freed {
   bool dry_run = false;
   std::uint64_t blobs = 0;
   std::uint64_t bytes = 0;
-  /// Files that stay because another model has the same bytes.
+  /// Files that stay because another model has the same bytes (of evict with `shared`: a pinned
+  /// one).
   std::uint64_t shared_blobs = 0;
   std::uint64_t shared_bytes = 0;
   bool operator==(const Freed&) const = default;

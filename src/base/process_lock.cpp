@@ -59,6 +59,12 @@ bool will_never_run(const Holder& who) {
   return state && state->main_thread_ended && state->started == who.started;
 }
 
+[[noreturn]] void refuse(const Holder& who, const std::filesystem::path& directory,
+                         std::string_view what) {
+  throw Error(Errc::kBusy, fmt::format("{} {} is in use by process {}", what, directory.string(),
+                                       who.pid > 0 ? std::to_string(who.pid) : "?"));
+}
+
 }  // namespace
 
 ProcessLock::ProcessLock(const std::filesystem::path& path, std::string_view what) {
@@ -73,12 +79,26 @@ ProcessLock::ProcessLock(const std::filesystem::path& path, std::string_view wha
     fd_ = open_lock(path);
     locked = taken_over_ = lock(fd_, path);
   }
-  if (!locked) {
-    throw Error(Errc::kBusy,
-                fmt::format("{} {} is in use by process {}", what, path.parent_path().string(),
-                            who.pid > 0 ? std::to_string(who.pid) : "?"));
-  }
+  if (!locked) refuse(who, path.parent_path(), what);
   sign(fd_);
+}
+
+Fd keep_unlocked(const Fd& directory, const std::string& name, const std::filesystem::path& path,
+                 std::string_view what) {
+  // O_NONBLOCK: a FIFO of that name must not hold us up.
+  Fd file(::openat(directory.value(), name.c_str(),
+                   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!file) {
+    if (errno == ENOENT || errno == ELOOP) return {};
+    throw_errno(errno, "open " + (path / name).string());
+  }
+  // Shared, because NFS gives an exclusive one only to who may write.
+  if (::flock(file.value(), LOCK_SH | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) throw_errno(errno, "lock " + (path / name).string());
+    const Holder who = holder(file);
+    if (!will_never_run(who)) refuse(who, path, what);
+  }
+  return file;
 }
 
 }  // namespace weightfs

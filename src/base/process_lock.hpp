@@ -5,6 +5,7 @@
 #include "base/fd.hpp"
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 namespace weightfs {
@@ -30,5 +31,13 @@ class ProcessLock {
   Fd fd_;
   bool taken_over_ = false;
 };
+
+/// For whoever is about to change a directory that may be another process's: Error(kBusy), as of
+/// ProcessLock, if one has the lock `name` in it; else what keeps others from taking it while it
+/// lives (nothing, where there is no such file). Neither creates nor changes the file. The
+/// directory, of which O_PATH is enough, may belong to somebody who is not trusted: no link is
+/// followed. `path` is the directory's, for messages.
+[[nodiscard]] Fd keep_unlocked(const Fd& directory, const std::string& name,
+                               const std::filesystem::path& path, std::string_view what);
 
 }  // namespace weightfs

@@ -6,6 +6,7 @@
 #include "cli/setting_flags.hpp"
 #include "cli/table.hpp"
 #include "control/json_codec.hpp"
+#include "snapshot/reference.hpp"
 
 #include <fmt/format.h>
 
@@ -47,8 +48,9 @@ class ConfigCheckCommand final : public Command {
     }
     json["models"] = control::Json::array();
     for (const ModelSetting& model : loaded.settings.models) {
-      json["models"].push_back(
-          {{"name", model.name}, {"source", model.source}, {"origin", model.origin}});
+      json["models"].push_back({{"name", model.name},
+                                {"source", snapshot::shown_source(model.source)},
+                                {"origin", model.origin}});
     }
     return json;
   }
@@ -59,7 +61,7 @@ class ConfigCheckCommand final : public Command {
       table.add({setting.name, setting.value, setting.origin});
     }
     for (const ModelSetting& model : loaded.settings.models) {
-      table.add({"model " + model.name, model.source, model.origin});
+      table.add({"model " + model.name, snapshot::shown_source(model.source), model.origin});
     }
     table.print(streams);
   }

@@ -4,6 +4,8 @@
 
 #include "base/error.hpp"
 #include "cli/ownership.hpp"
+#include "cli/predecessor.hpp"
+#include "store/layout.hpp"
 
 namespace weightfs::cli {
 
@@ -11,8 +13,11 @@ void prepare_directories(const Settings& settings, const ProcessUser& user) {
   if (settings.store == settings.state) {
     throw Error(Errc::kInvalid, "the store and the state need directories of their own");
   }
-  give_directory(settings.store, user, store_entries());
-  give_directory(settings.state, user, state_entries());
+  // A daemon whose keeper was killed has them for a moment longer.
+  after_predecessor([&] {
+    give_directory(settings.store, user, {"the store", store::foreign_entry});
+    give_directory(settings.state, user, {"the state directory", foreign_to_state});
+  });
 }
 
 }  // namespace weightfs::cli

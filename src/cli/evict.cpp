@@ -4,7 +4,6 @@
 
 #include "cli/freed_text.hpp"
 #include "cli/input_check.hpp"
-#include "control/json_codec.hpp"
 
 namespace weightfs::cli {
 
@@ -14,23 +13,19 @@ class EvictCommand final : public Command {
  public:
   void declare(Options& options) override {
     options.argument("NAME", "The model.", name_);
-    options.flag("--dry-run", "Only say what would be removed.", dry_run_);
+    options.flag("--dry-run", "Only say what would be removed.", options_.dry_run);
+    options.flag("--shared", "Also what other models have, but for pinned ones.", options_.shared);
   }
 
   ExitCode run(Context& context) override {
     check_name_argument(name_);
-    const api::Freed freed = context.client().evict(name_, dry_run_);
-    if (context.json()) {
-      context.print_json(control::to_json(freed));
-    } else {
-      context.streams().out << freed_text(freed, "evict", "evicted") << '\n';
-    }
+    print_freed(context, context.client().evict(name_, options_), "evict", "evicted");
     return ExitCode::kDone;
   }
 
  private:
   std::string name_;
-  bool dry_run_ = false;
+  api::EvictOptions options_;
 };
 
 }  // namespace
@@ -40,11 +35,11 @@ CommandEntry evict_command() {
       .name = "evict",
       .summary = "Remove a model's files from the store, not its name",
       .text =
-          "Removes the files of the current revision from the store, but for those that a pinned "
-          "model "
-          "has as well. The name stays, and the next read fetches from the source again. Whoever "
-          "has a "
-          "file open keeps it until it is closed. A pinned model must be unpinned first.",
+          "Removes the files of the current revision from the store, but for those that another "
+          "model has as well. Of two models with the same files neither gives them up, unless with "
+          "--shared: then only what a pinned model has stays. The name stays, and the next read "
+          "fetches from the source again. Whoever has a file open keeps it until it is closed. A "
+          "pinned model must be unpinned first.",
       .make = [] { return std::unique_ptr<Command>(std::make_unique<EvictCommand>()); },
   };
 }

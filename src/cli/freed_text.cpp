@@ -4,10 +4,20 @@
 
 #include "base/quantity.hpp"
 #include "cli/printable.hpp"
+#include "control/json_codec.hpp"
 
 #include <fmt/format.h>
 
 namespace weightfs::cli {
+
+void print_freed(Context& context, const api::Freed& freed, std::string_view verb,
+                 std::string_view participle) {
+  if (context.json()) {
+    context.print_json(control::to_json(freed));
+  } else {
+    context.streams().out << freed_text(freed, verb, participle) << '\n';
+  }
+}
 
 std::string freed_text(const api::Freed& freed, std::string_view verb,
                        std::string_view participle) {

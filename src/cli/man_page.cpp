@@ -89,7 +89,8 @@ std::string man_page(std::span<const CommandPage> pages) {
   out += fmt::format(
       ".SH FILES\n.TP\n\\fB{}\\fR\nSettings, as JSON in which comments are allowed: an object "
       "whose keys "
-      "are the names of the flags with _ for \\-, and \"models\": [{{\"name\", \"source\"}}].\n",
+      "are the names that \\fBweightfs config check\\fR prints, and \"models\": [{{\"name\", "
+      "\"source\"}}].\n",
       kDefaultConfig);
   out += ".TP\n\\fB/run/weightfs/control.sock\\fR\nThe control API: HTTP and JSON.\n";
   return out;

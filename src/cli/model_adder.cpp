@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/thread.hpp"
+#include "snapshot/reference.hpp"
 
 #include <utility>
 
@@ -38,7 +39,7 @@ std::vector<ModelSetting> ModelAdder::add(const std::vector<ModelSetting>& model
     try {
       if (catalog_.find(model.name)) continue;
       service_.add({.name = model.name, .source = model.source}, {.stop = stop});
-      log_.info("added {} from {}", model.name, model.source);
+      log_.info("added {} from {}", model.name, snapshot::shown_source(model.source));
     } catch (const TransientError& error) {
       log_.warning("{}: {}; trying again", model.name, error.what());
       later.push_back(model);

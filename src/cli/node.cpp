@@ -45,9 +45,7 @@ fetch::FetcherOptions fetcher_options(const Settings& settings, const NodeStore&
   options.deadline = settings.deadline;
   options.verify = settings.verify;
   options.hash_threads = settings.hash_threads;
-  const bool stores =
-      settings.mode == Mode::kProd && settings.admission != Admission::kNever && store.keeps();
-  options.keep = stores ? fetch::Keep::kStore : fetch::Keep::kMemoryOnly;
+  options.keep = settings.keeps() && store.keeps() ? fetch::Keep::kStore : fetch::Keep::kMemoryOnly;
   return options;
 }
 
@@ -121,6 +119,8 @@ void Node::start(control::ListenSocket control, const Log& log) {
       .sources = sources_,
       .mount = *this,
       .mode = find_setting("mode")->show(settings_),
+      .admission = find_setting("admission")->show(settings_),
+      .store_error = store_.error(),
   });
   router_ = std::make_unique<control::Router>(*service_, log.named("control"));
   std::vector<ModelSetting> models = settings_.models;
@@ -202,12 +202,6 @@ control::MountInfo Node::mount_info() {
           .keeper_pid = session_handle_.keeper_pid,
           .passthrough_active = status.active,
           .passthrough_reason = status.reason};
-}
-
-std::optional<control::MountTarget> Node::locate(const std::string& path) {
-  const auto place = filesystem_.walk(path);
-  if (!place || place->file() == nullptr) return std::nullopt;
-  return control::MountTarget{place->snapshot, *place->node().file};
 }
 
 void Node::unmount(control::Unmount how) {

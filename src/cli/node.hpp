@@ -63,7 +63,9 @@ class Node final : public control::MountView {
     filesystem_.bytes_discarded(content_key);
   }
   [[nodiscard]] control::MountInfo mount_info() override;
-  [[nodiscard]] std::optional<control::MountTarget> locate(const std::string& path) override;
+  [[nodiscard]] std::optional<vfs::Place> locate(const std::string& path) override {
+    return filesystem_.walk(path);
+  }
   [[nodiscard]] std::optional<std::string> last_error(const Digest& content_key) override {
     return last_errors_.find(content_key);
   }

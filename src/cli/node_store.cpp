@@ -44,6 +44,7 @@ NodeStore::NodeStore(const Settings& settings, Mount mount, const Clock& clock, 
   } catch (const Error& error) {
     if (mount == Mount::kNew || !disk_fails(error.code())) throw;
     log.error("{}; nothing is kept until a daemon can open the store", error.what());
+    error_ = error.what();
     substitute_ = make_temporary_directory();
     store_ = open(substitute_, true);
   }

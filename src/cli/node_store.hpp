@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 
 namespace weightfs::cli {
 
@@ -31,9 +32,12 @@ class NodeStore {
   [[nodiscard]] store::Store* operator->() noexcept { return store_.get(); }
   /// Whether it is the store of the settings.
   [[nodiscard]] bool keeps() const noexcept { return substitute_.empty(); }
+  /// Why it is not.
+  [[nodiscard]] const std::string& error() const noexcept { return error_; }
 
  private:
   std::filesystem::path substitute_;
+  std::string error_;
   std::unique_ptr<store::Store> store_;
 };
 

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/fd.hpp"
+#include "base/process_lock.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -27,6 +28,7 @@ namespace fs = std::filesystem;
 
 constexpr int kDepth = 8;  // ours are at most 4 deep; others must not use up the stack
 constexpr std::string_view kNotOurs = "lost+found";
+constexpr const char* kLock = "lock";  // of the store and of the state
 
 struct stat status_of(const Fd& place, const fs::path& path) {
   struct stat status = {};
@@ -48,20 +50,6 @@ std::vector<std::string> names_in(const Fd& directory, const fs::path& path) {
   }
   if (errno != 0) throw_errno(errno, "list " + path.string());
   return names;
-}
-
-void check_entries(const std::vector<std::string>& names, const fs::path& directory,
-                   std::span<const std::string_view> ours) {
-  for (const std::string& name : names) {
-    // Temporary files of an interrupted write carry the name of what they would have become.
-    const bool known = std::any_of(ours.begin(), ours.end(), [&](std::string_view own) {
-      return name == own || name == std::string(own) + ".tmp";
-    });
-    if (!known) {
-      throw Error(Errc::kInvalid, directory.string() + " holds " + name +
-                                      ", which is not ours; use an empty directory");
-    }
-  }
 }
 
 void give(const Fd& place, const fs::path& path, const ProcessUser& user) {
@@ -96,32 +84,30 @@ void give_tree(const Fd& parent, const std::string& name, const fs::path& path,
 
 }  // namespace
 
-std::span<const std::string_view> store_entries() noexcept {
-  static constexpr std::array<std::string_view, 9> kEntries = {
-      "VERSION", "lock",    "index.db",   "index.db-wal", "index.db-shm",
-      "blobs",   "partial", "quarantine", "lost+found"};
-  return kEntries;
+std::optional<std::string> foreign_to_state(std::span<const std::string> names) {
+  static constexpr std::array<std::string_view, 5> kOurs = {"catalog.json", "catalog.json.tmp",
+                                                            "lock", "snapshots", "weightfs.log"};
+  for (const std::string& name : names) {
+    if (std::find(kOurs.begin(), kOurs.end(), name) == kOurs.end()) return name;
+  }
+  return std::nullopt;
 }
 
-std::span<const std::string_view> state_entries() noexcept {
-  static constexpr std::array<std::string_view, 5> kEntries = {"lock", "catalog.json", "snapshots",
-                                                               "weightfs.log", "lost+found"};
-  return kEntries;
-}
-
-void give_directory(const fs::path& directory, const ProcessUser& user,
-                    std::span<const std::string_view> ours) {
+void give_directory(const fs::path& directory, const ProcessUser& user, const DirectoryKind& kind) {
   std::error_code failed;
   fs::create_directories(directory, failed);
   if (failed) throw_errno(failed.value(), "create " + directory.string());
   const Fd top(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!top) throw_errno(errno, "open " + directory.string());
-  const std::vector<std::string> names = names_in(top, directory);
-  check_entries(names, directory, ours);
-  if (is_given(status_of(top, directory), user)) return;
-  for (const std::string& name : names) {
-    if (name != kNotOurs) give_tree(top, name, directory / name, user, 1);
+  std::vector<std::string> names = names_in(top, directory);
+  std::erase(names, kNotOurs);
+  if (const auto foreign = kind.foreign(names)) {
+    throw Error(Errc::kInvalid, directory.string() + " holds " + *foreign +
+                                    ", which is not ours; use an empty directory");
   }
+  if (is_given(status_of(top, directory), user)) return;
+  const Fd unlocked = keep_unlocked(top, kLock, directory, kind.what);
+  for (const std::string& name : names) give_tree(top, name, directory / name, user, 1);
   give(top, directory, user);
 }
 

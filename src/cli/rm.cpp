@@ -4,7 +4,6 @@
 
 #include "cli/freed_text.hpp"
 #include "cli/input_check.hpp"
-#include "control/json_codec.hpp"
 
 namespace weightfs::cli {
 
@@ -19,12 +18,7 @@ class RmCommand final : public Command {
 
   ExitCode run(Context& context) override {
     check_name_argument(name_);
-    const api::Freed freed = context.client().remove(name_, dry_run_);
-    if (context.json()) {
-      context.print_json(control::to_json(freed));
-    } else {
-      context.streams().out << freed_text(freed, "remove", "removed") << '\n';
-    }
+    print_freed(context, context.client().remove(name_, dry_run_), "remove", "removed");
     return ExitCode::kDone;
   }
 

@@ -129,7 +129,9 @@ constexpr std::array kTable{
             [](const Settings& s) { return word_of(kAdmissions, s.admission); }},
     Setting{"verify", kText, "WHEN", "stream",
             "stream: readers get bytes as they arrive, and the file is kept only if its digest "
-            "matches. strict: readers wait until the whole file is verified.",
+            "matches. strict: readers wait until the whole file is verified. It needs the store: not with "
+            "mode off or shadow or admission never, and a local disk that is full or fails is an "
+            "error of the read.",
             [](Settings& s, const std::string& t) { s.verify = word(kVerifications, t); },
             [](const Settings& s) { return word_of(kVerifications, s.verify); }},
     Setting{"verify_open", kText, "WHEN", "boot",

@@ -6,6 +6,7 @@
 #include "base/file.hpp"
 #include "cli/config_file.hpp"
 #include "cli/setting_table.hpp"
+#include "snapshot/reference.hpp"
 
 #include <fmt/format.h>
 
@@ -90,7 +91,7 @@ ModelSetting parse_model(const std::string& text, const std::string& origin) {
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
     throw Error(Errc::kInvalid,
                 fmt::format("{}: '{}' is not NAME=SOURCE, as in org/name=https://host/models/name/",
-                            origin, text));
+                            origin, snapshot::shown_source(text)));
   }
   return {text.substr(0, equals), text.substr(equals + 1), origin};
 }
@@ -151,6 +152,21 @@ void check_apart(const Settings& settings) {
   }
 }
 
+/// strict holds a file in the store until it is verified.
+void check_strict_keeps(const LoadedSettings& loaded) {
+  const Settings& settings = loaded.settings;
+  if (settings.verify != fetch::Verify::kStrict || settings.keeps()) return;
+  const char* const other = settings.mode == Mode::kProd ? "admission" : "mode";
+  const auto shown = [&](std::string_view name) {
+    const auto found = std::ranges::find(loaded.effective, name, &EffectiveSetting::name);
+    return fmt::format("{} {} ({})", found->name, found->value, found->origin);
+  };
+  throw Error(Errc::kInvalid,
+              fmt::format("{} and {} exclude each other: strict needs the store, which is left "
+                          "alone then",
+                          shown("verify"), shown(other)));
+}
+
 }  // namespace
 
 LoadedSettings load_settings(const SettingSources& sources) {
@@ -167,6 +183,7 @@ LoadedSettings load_settings(const SettingSources& sources) {
   for (EffectiveSetting& effective : loaded.effective) {
     effective.value = find_setting(effective.name)->show(loaded.settings);
   }
+  check_strict_keeps(loaded);
   return loaded;
 }
 

@@ -53,6 +53,11 @@ struct Settings {
   LogLevel log_level{};
   std::filesystem::path ca_bundle;  ///< empty: the system's
   std::vector<ModelSetting> models;
+
+  /// Whether what is fetched goes into the store.
+  [[nodiscard]] bool keeps() const noexcept {
+    return mode == Mode::kProd && admission != Admission::kNever;
+  }
 };
 
 /// A setting as it came out, for `config check` and `status`.

@@ -24,6 +24,7 @@ std::string mount_text(const api::Status& status) {
 }
 
 std::string store_text(const api::StoreStatus& store) {
+  if (!store.error.empty()) return "could not be opened, nothing is kept: " + store.error;
   std::string text =
       fmt::format("{}: {} in {} files, {} free of {}", store.directory, readable_size(store.bytes),
                   store.blobs, readable_size(store.free), readable_size(store.capacity));

@@ -31,10 +31,6 @@ std::string model_target(const std::string& name, std::string_view action = {}) 
   return fmt::format("/v1/models/{}{}", net::percent_encode_path(name), action);
 }
 
-std::string dry_run_parameter(bool dry_run) {
-  return dry_run ? "?dry_run=1" : "";
-}
-
 template <class Value>
 Value decoded(const std::string& body) {
   return control::decode<Value>(body);
@@ -218,17 +214,19 @@ Model Client::unpin(const std::string& name) {
   });
 }
 
-Freed Client::evict(const std::string& name, bool dry_run) {
+Freed Client::evict(const std::string& name, const EvictOptions& options) {
   return Connection::checked([&] {
-    return decoded<Freed>(connection_->call(
-        Method::kPost, model_target(name, ":evict") + dry_run_parameter(dry_run)));
+    const std::string target =
+        fmt::format("{}?shared={:d}&dry_run={:d}", model_target(name, ":evict"), options.shared,
+                    options.dry_run);
+    return decoded<Freed>(connection_->call(Method::kPost, target));
   });
 }
 
 Freed Client::remove(const std::string& name, bool dry_run) {
   return Connection::checked([&] {
     return decoded<Freed>(
-        connection_->call(Method::kDelete, model_target(name) + dry_run_parameter(dry_run)));
+        connection_->call(Method::kDelete, model_target(name) + (dry_run ? "?dry_run=1" : "")));
   });
 }
 

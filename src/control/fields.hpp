@@ -35,6 +35,7 @@ void each_field(IsValue<api::StoreStatus> auto& value, auto&& visit) {
   visit("partial_bytes", value.partial_bytes);
   visit("evicted_open_bytes", value.evicted_open_bytes);
   visit("quarantined", value.quarantined);
+  visit("error", value.error);
 }
 
 void each_field(IsValue<api::CacheStatus> auto& value, auto&& visit) {

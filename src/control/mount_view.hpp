@@ -4,10 +4,9 @@
 
 #include "control/operations.hpp"
 #include "digest/digest.hpp"
-#include "snapshot/snapshot.hpp"
 #include "vfs/counters.hpp"
+#include "vfs/places.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,12 +20,6 @@ struct MountInfo {
   std::string passthrough_reason;  ///< why not
 };
 
-/// The file that a path of the mount leads to.
-struct MountTarget {
-  snapshot::SnapshotPtr snapshot;
-  std::size_t file_index = 0;
-};
-
 /// What the Service asks of the mount, and tells it. Thread-safe.
 class MountView {
  public:
@@ -34,8 +27,8 @@ class MountView {
 
   [[nodiscard]] virtual vfs::Counters counters() = 0;
   [[nodiscard]] virtual MountInfo mount_info() = 0;
-  /// `path` is relative to the mount point. nullopt where it leads to no file.
-  [[nodiscard]] virtual std::optional<MountTarget> locate(const std::string& path) = 0;
+  /// What a path leads to, relative to the mount point. nullopt: there is nothing.
+  [[nodiscard]] virtual std::optional<vfs::Place> locate(const std::string& path) = 0;
   /// The sentence that ended the last fill of this content (fetch::Target::key or unlearned_key).
   [[nodiscard]] virtual std::optional<std::string> last_error(const Digest& content_key) = 0;
 

@@ -22,6 +22,8 @@ struct Job {
 enum class DryRun { kNo, kYes };
 /// Whether the new revision is fetched before the name shows it.
 enum class Staging { kWarm, kCold };
+/// What becomes of files that another model has as well.
+enum class Shared { kKeep, kEvict };
 enum class Unmount { kNow, kLazy };
 
 /// What the control API can be asked, as calls: the seam between the routes and the daemon.
@@ -48,7 +50,9 @@ class Operations {
   virtual api::VerifyResult verify(const std::string& name, const Job& job) = 0;
 
   virtual api::Freed remove(const std::string& name, DryRun dry_run) = 0;
-  virtual api::Freed evict(const std::string& name, DryRun dry_run) = 0;
+  /// Frees what only this model has; with Shared::kEvict also what others have, but for pinned
+  /// ones.
+  virtual api::Freed evict(const std::string& name, Shared shared, DryRun dry_run) = 0;
   /// Starts fetching what is not there, or joins; progress() tells the rest.
   virtual api::Progress warm(const std::string& name) = 0;
   /// Pinning also warms: it is the decision to keep.

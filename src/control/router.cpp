@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <exception>
@@ -26,12 +27,21 @@ struct RouteCall {
   }
 };
 
+/// What a request may say beside its path. Anything else is refused: it is more likely misspelt
+/// ("?dryrun=1" of a removal) than superfluous.
+struct Accepted {
+  enum class Body { kNone, kObject };  ///< an object's keys are checked where it is read
+  std::array<std::string_view, 2> parameters = {};
+  Body body = Body::kNone;
+};
+
 /// `path` that ends in '/' is a prefix and takes the rest of the path.
 struct Router::Route {
   Method method;
   std::string_view path;
   std::string_view action;
   Response (Router::*answer)(const RouteCall&);
+  Accepted accepted = {};
 
   [[nodiscard]] bool matches(const Target& target) const noexcept {
     if (target.action != action) return false;
@@ -41,24 +51,38 @@ struct Router::Route {
 };
 
 std::span<const Router::Route> Router::routes() noexcept {
+  static constexpr Accepted kWait{.parameters = {"wait"}};
+  static constexpr Accepted kObject{.body = Accepted::Body::kObject};
   static constexpr std::array kRoutes{
       Route{Method::kGet, "/v1/status", "", &Router::status},
       Route{Method::kGet, "/v1/fills", "", &Router::fills},
       Route{Method::kGet, "/v1/models", "", &Router::models},
-      Route{Method::kPost, "/v1/models", "", &Router::add},
+      Route{Method::kPost,
+            "/v1/models",
+            "",
+            &Router::add,
+            {.parameters = {"wait"}, .body = Accepted::Body::kObject}},
       Route{Method::kGet, "/v1/models/", "", &Router::model},
-      Route{Method::kDelete, "/v1/models/", "", &Router::remove},
+      Route{Method::kDelete, "/v1/models/", "", &Router::remove, {.parameters = {"dry_run"}}},
       Route{Method::kGet, "/v1/models/", "progress", &Router::progress},
-      Route{Method::kPost, "/v1/models/", "update", &Router::update},
+      Route{Method::kPost,
+            "/v1/models/",
+            "update",
+            &Router::update,
+            {.parameters = {"cold", "wait"}}},
       Route{Method::kPost, "/v1/models/", "warm", &Router::warm},
-      Route{Method::kPost, "/v1/models/", "pin", &Router::pin},
+      Route{Method::kPost, "/v1/models/", "pin", &Router::pin, kObject},
       Route{Method::kPost, "/v1/models/", "unpin", &Router::unpin},
-      Route{Method::kPost, "/v1/models/", "evict", &Router::evict},
-      Route{Method::kPost, "/v1/models/", "verify", &Router::verify},
-      Route{Method::kPost, "/v1/verify", "", &Router::verify},
-      Route{Method::kGet, "/v1/why", "", &Router::why},
-      Route{Method::kPost, "/v1/unmount", "", &Router::unmount},
-      Route{Method::kGet, "/v1/jobs/", "", &Router::job},
+      Route{Method::kPost,
+            "/v1/models/",
+            "evict",
+            &Router::evict,
+            {.parameters = {"dry_run", "shared"}}},
+      Route{Method::kPost, "/v1/models/", "verify", &Router::verify, kWait},
+      Route{Method::kPost, "/v1/verify", "", &Router::verify, kWait},
+      Route{Method::kGet, "/v1/why", "", &Router::why, {.parameters = {"path"}}},
+      Route{Method::kPost, "/v1/unmount", "", &Router::unmount, kObject},
+      Route{Method::kGet, "/v1/jobs/", "", &Router::job, kWait},
   };
   return kRoutes;
 }
@@ -83,8 +107,7 @@ Response success_list(const char* key, const std::vector<Value>& list) {
   return {.status = 200, .body = dump_json(json)};
 }
 
-/// What a request says. No body is an empty object; a key that means nothing is refused, because it
-/// is more likely misspelt than superfluous.
+/// What a request says. No body is an empty object.
 template <class Value>
 Value read_request(const std::string& body) {
   Value value;
@@ -99,6 +122,22 @@ Value read_request(const std::string& body) {
     if (!known) throw Error(Errc::kInvalid, fmt::format("unknown key \"{}\" in the body", key));
   }
   return value;
+}
+
+void check_accepted(const Accepted& accepted, const Target& target, const std::string& body) {
+  for (const auto& [name, ignored] : target.parameters) {
+    if (!name.empty() &&
+        std::ranges::find(accepted.parameters, name) != accepted.parameters.end()) {
+      continue;
+    }
+    throw Error(Errc::kInvalid, fmt::format("unknown parameter \"{}\" of this request", name));
+  }
+  if (accepted.body == Accepted::Body::kObject || body.empty()) return;
+  // Libraries that always send something send an empty object.
+  const Json json = parse_json(body);
+  if (!json.is_object() || !json.empty()) {
+    throw Error(Errc::kInvalid, "this request takes no body");
+  }
 }
 
 std::uint64_t parse_number(const std::string& text, const char* what) {
@@ -175,6 +214,7 @@ Response Router::dispatch(const Request& request) {
     if (!route.matches(target)) continue;
     path_known = true;
     if (route.method != request.method) continue;
+    check_accepted(route.accepted, target, request.body);
     const std::string rest =
         route.path.ends_with('/') ? target.path.substr(route.path.size()) : std::string();
     return (this->*route.answer)({.rest = rest, .target = target, .body = request.body});
@@ -234,7 +274,8 @@ Response Router::remove(const RouteCall& call) {
 }
 
 Response Router::evict(const RouteCall& call) {
-  return success(operations_.evict(call.rest, call.dry_run()));
+  const Shared shared = call.target.flag("shared") ? Shared::kEvict : Shared::kKeep;
+  return success(operations_.evict(call.rest, shared, call.dry_run()));
 }
 
 Response Router::pin(const RouteCall& call) {

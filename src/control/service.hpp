@@ -15,6 +15,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -34,7 +35,9 @@ class Service final : public Operations {
     fetch::Warmer& warmer;
     source::SourcePool& sources;
     MountView& mount;
-    std::string mode = "prod";  ///< for status
+    std::string mode = "prod";         ///< for status and messages
+    std::string admission = "always";  ///< likewise
+    std::string store_error;           ///< why there is none that keeps; empty where there is
   };
 
   explicit Service(Parts parts);
@@ -53,7 +56,7 @@ class Service final : public Operations {
   // service_storage.cpp
   api::VerifyResult verify(const std::string& name, const Job& job) override;
   api::Freed remove(const std::string& name, DryRun dry_run) override;
-  api::Freed evict(const std::string& name, DryRun dry_run) override;
+  api::Freed evict(const std::string& name, Shared shared, DryRun dry_run) override;
   api::Progress warm(const std::string& name) override;
   api::Model pin(const std::string& name, const std::string& reason) override;
   api::Model unpin(const std::string& name) override;
@@ -83,11 +86,15 @@ class Service final : public Operations {
   [[nodiscard]] static std::set<Digest> digests_of(const Snapshots& snapshots);
   [[nodiscard]] api::Freed release(const Snapshots& snapshots, const std::set<Digest>& kept,
                                    DryRun dry_run);
-  void discard_partials(const Snapshots& snapshots);
+  void discard_partials(const Snapshots& snapshots, const Snapshots& kept);
   bool discard_partial(const Digest& key, const snapshot::File& file);
   [[nodiscard]] std::vector<std::string> files_with(const Digest& digest) const;
 
-  void explain_directory(api::Why& why, const std::string& inside) const;
+  void describe(api::Why& why, const vfs::Place& view) const;
+  [[nodiscard]] bool is_current(const std::string& name, const snapshot::Snapshot& snapshot) const;
+  void explain_file(api::Why& why, const vfs::Place& place) const;
+  void explain_directory(api::Why& why, const vfs::Place& place) const;
+  void explain_absent(api::Why& why, std::string_view inside) const;
   [[nodiscard]] std::string name_of(const snapshot::Snapshot& snapshot) const;
   [[nodiscard]] api::FillStatus fill_status(const fetch::Fill& fill) const;
   void sample_rates(std::stop_token stop);

@@ -59,7 +59,7 @@ api::Model Service::summary(const catalog::Model& model) const {
   const Residency resident = residency(parts_.store, parts_.fetcher, snapshot);
   return {
       .name = model.name,
-      .source = model.source,
+      .source = snapshot::shown_source(model.source),
       .revision = snapshot->revision(),
       .snapshot = snapshot->id() ? snapshot->id()->hex() : "",
       .key = snapshot->key().hex(),
@@ -136,7 +136,7 @@ api::Model Service::add(const api::AddRequest& request, const Job& job) {
     if (existing->source == source_text) return summary(*existing);
     throw Error(Errc::kBusy,
                 fmt::format("{} is there already, from {}; remove it first, or choose another name",
-                            request.name, existing->source));
+                            request.name, snapshot::shown_source(existing->source)));
   }
   refuse_own_mount(reference, parts_.mount.mount_info().mountpoint);
   const source::SourcePtr source = parts_.sources.get(source_text);

@@ -39,7 +39,7 @@ const char* name_of(fetch::Want want) noexcept {
   return "";
 }
 
-api::StoreStatus store_status(const store::Store& store) {
+api::StoreStatus store_status(const store::Store& store, const std::string& error) {
   const store::StoreUsage usage = store.usage();
   return {.directory = store.directory().string(),
           .bytes = usage.bytes,
@@ -48,7 +48,8 @@ api::StoreStatus store_status(const store::Store& store) {
           .free = usage.free,
           .partial_bytes = usage.partial_bytes,
           .evicted_open_bytes = usage.evicted_open_bytes,
-          .quarantined = usage.quarantined};
+          .quarantined = usage.quarantined,
+          .error = error};
 }
 
 }  // namespace
@@ -81,7 +82,7 @@ api::Status Service::status() {
       .mode = parts_.mode,
       .mount = mount.mountpoint,
       .passthrough = {.active = mount.passthrough_active, .reason = mount.passthrough_reason},
-      .store = store_status(parts_.store),
+      .store = store_status(parts_.store, parts_.store_error),
       .cache = {.hits = counters.hits,
                 .misses = counters.misses,
                 .hit_bytes = counters.hit_bytes,

@@ -70,17 +70,24 @@ api::Freed Service::release(const Snapshots& snapshots, const std::set<Digest>& 
   return freed;
 }
 
-/// Throws away what was fetched of files that are not complete. A fill that nobody wants any more
-/// closes a moment later, and is waited for; one that somebody reads keeps its bytes
-/// until it closes (fetch::FillObserver::wanted).
-void Service::discard_partials(const Snapshots& snapshots) {
+/// Throws away what was fetched of files that are not complete and that `kept` has not. A fill that
+/// nobody wants any more closes a moment later, and is waited for; one that somebody reads keeps
+/// its bytes until it closes (fetch::FillObserver::wanted).
+void Service::discard_partials(const Snapshots& snapshots, const Snapshots& kept) {
+  std::set<Digest> keys_kept;
+  for (const auto& snapshot : kept) {
+    for (std::size_t i = 0; i < snapshot->files().size(); ++i) {
+      keys_kept.insert(
+          fetch::Target{.snapshot = snapshot, .file_index = i, .source = nullptr}.key());
+    }
+  }
   std::map<Digest, snapshot::File> partial;
   for (const auto& snapshot : snapshots) {
     for (std::size_t i = 0; i < snapshot->files().size(); ++i) {
       const fetch::Target target{.snapshot = snapshot, .file_index = i, .source = nullptr};
       const snapshot::File& file = target.file();
       const bool complete = file.sha256 && parts_.store.contains(*file.sha256, file.size);
-      if (!complete) partial.emplace(target.key(), file);
+      if (!complete && !keys_kept.contains(target.key())) partial.emplace(target.key(), file);
     }
   }
   const auto deadline = std::chrono::steady_clock::now() + kClosingPatience;
@@ -123,36 +130,39 @@ api::Freed Service::remove(const std::string& name, DryRun dry_run) {
   }
   if (dry_run == DryRun::kNo) {
     parts_.catalog.remove(name);
-    Snapshots unused;
     for (const auto& snapshot : removed) {
       if (parts_.catalog.snapshot(snapshot->key())) continue;  // another name has it
       parts_.warmer.stop(snapshot->key());
-      unused.push_back(snapshot);
     }
-    discard_partials(unused);
+    discard_partials(removed, others);
   }
   api::Freed freed = release(removed, digests_of(others), dry_run);
   freed.name = name;
   return freed;
 }
 
-api::Freed Service::evict(const std::string& name, DryRun dry_run) {
+api::Freed Service::evict(const std::string& name, Shared shared, DryRun dry_run) {
   const catalog::Model model = require(name);
   refuse_pinned(model);
-  Snapshots pinned;
+  Snapshots kept;
   for (const catalog::Model& other : parts_.catalog.list()) {
-    if (!other.pinned) continue;
-    std::ranges::copy(snapshots_of(other, Scope::kCurrent), std::back_inserter(pinned));
+    if (other.name == name) continue;
+    if (shared == Shared::kKeep) {
+      // An old revision, too: its source may not have it any more.
+      std::ranges::copy(snapshots_of(other, Scope::kAllRevisions), std::back_inserter(kept));
+    } else if (other.pinned) {
+      std::ranges::copy(snapshots_of(other, Scope::kCurrent), std::back_inserter(kept));
+    }
   }
   const Snapshots evicted = snapshots_of(model, Scope::kCurrent);
   if (dry_run == DryRun::kNo) {
-    // A warm would bring back what is taken away.
-    parts_.warmer.stop(model.current);
-    const bool shared = std::ranges::any_of(
-        pinned, [&](const auto& snapshot) { return snapshot->key() == model.current; });
-    if (!shared) discard_partials(evicted);
+    // A warm would bring back what is taken away; another model's of the same snapshot goes on.
+    const bool same = std::ranges::any_of(
+        kept, [&](const auto& snapshot) { return snapshot->key() == model.current; });
+    if (!same) parts_.warmer.stop(model.current);
+    discard_partials(evicted, kept);
   }
-  api::Freed freed = release(evicted, digests_of(pinned), dry_run);
+  api::Freed freed = release(evicted, digests_of(kept), dry_run);
   freed.name = name;
   return freed;
 }
@@ -160,10 +170,14 @@ api::Freed Service::evict(const std::string& name, DryRun dry_run) {
 api::Progress Service::warm(const std::string& name) {
   const catalog::Model model = require(name);
   if (!keeps()) {
-    throw Error(
-        Errc::kUnsupported,
-        fmt::format("nothing is kept in this configuration (mode {}), so {} cannot be warmed",
-                    parts_.mode, name));
+    if (!parts_.store_error.empty()) {
+      throw Error(Errc::kIo, fmt::format("{} cannot be warmed: the store could not be opened when "
+                                         "the daemon started: {}",
+                                         name, parts_.store_error));
+    }
+    throw Error(Errc::kUnsupported,
+                fmt::format("{} cannot be warmed: nothing is kept with mode {} and admission {}",
+                            name, parts_.mode, parts_.admission));
   }
   const snapshot::SnapshotPtr snapshot = current(model);
   const api::Progress before = progress(name);

@@ -4,12 +4,14 @@
 #include "base/quantity.hpp"
 #include "control/residency.hpp"
 #include "control/service.hpp"
+#include "snapshot/reference.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace weightfs::control {
 
@@ -25,18 +27,21 @@ std::string inside_mount(const std::string& path, const std::string& mountpoint)
   throw Error(Errc::kNotFound, fmt::format("{} is not under the mount point {}", path, mountpoint));
 }
 
-bool has_directory(const snapshot::Snapshot& snapshot, const std::string& path) {
-  const std::string prefix = path + "/";
-  return std::ranges::any_of(
-      snapshot.files(), [&](const snapshot::File& file) { return file.path.starts_with(prefix); });
-}
-
 std::string size_of(std::uint64_t part, std::uint64_t whole) {
   return fmt::format("{} of {}", readable_size(part), readable_size(whole));
 }
 
+/// Whether a path shows what warm and wait are about.
+enum class Shown { kCurrent, kOtherRevision };
+
+std::string fetch_now(const api::Why& why, Shown shown) {
+  if (shown == Shown::kCurrent) return fmt::format("'weightfs warm {}' fetches it now.", why.name);
+  return fmt::format("It is not the current revision of {}: its bytes come as they are read.",
+                     why.name);
+}
+
 /// State, sentence and next step of a file, from the facts.
-void explain_file(api::Why& why, bool complete) {
+void explain(api::Why& why, bool complete, Shown shown) {
   if (complete) {
     why.state = "complete";
     why.sentence = "Complete: verified, and read at the speed of the local disk.";
@@ -48,7 +53,9 @@ void explain_file(api::Why& why, bool complete) {
     if (why.fill->parked > 0) {
       why.sentence += fmt::format(" {} reads wait for their bytes.", why.fill->parked);
     }
-    why.next_step = fmt::format("'weightfs wait {}' returns when it is complete.", why.name);
+    if (shown == Shown::kCurrent) {
+      why.next_step = fmt::format("'weightfs wait {}' returns when it is complete.", why.name);
+    }
   } else if (why.error) {
     why.state = "failed";
     why.sentence = fmt::format("The last attempt to fetch it failed: {}", why.error->message);
@@ -58,11 +65,11 @@ void explain_file(api::Why& why, bool complete) {
     why.state = "partial";
     why.sentence = fmt::format("Fetched in part: {} are here; the rest comes when it is read.",
                                size_of(why.resident_bytes, why.size));
-    why.next_step = fmt::format("'weightfs warm {}' fetches the rest now.", why.name);
+    why.next_step = fetch_now(why, shown);
   } else {
     why.state = "not_fetched";
     why.sentence = fmt::format("Not fetched yet: the first read gets it from {}.", why.source);
-    why.next_step = fmt::format("'weightfs warm {}' fetches it now.", why.name);
+    why.next_step = fetch_now(why, shown);
   }
 }
 
@@ -71,68 +78,114 @@ void explain_file(api::Why& why, bool complete) {
 api::Why Service::why(const std::string& path) {
   const std::string inside = inside_mount(path, parts_.mount.mount_info().mountpoint);
   api::Why why{.path = path};
-  if (const auto target = parts_.mount.locate(inside)) {
-    const fetch::Target file{.snapshot = target->snapshot, .file_index = target->file_index};
-    const Residency resident = residency(parts_.store, parts_.fetcher, file);
-    why.name = name_of(*file.snapshot);
-    why.file = file.file().path;
-    why.source = file.snapshot->source();
-    why.revision = file.snapshot->revision();
-    why.sha256 = file.file().sha256 ? file.file().sha256->hex() : "";
-    why.size = file.file().size;
-    why.resident_bytes = resident.bytes;
-    for (const fetch::FillPtr& fill : parts_.fetcher.fills()) {
-      if (fill->target().key() == file.key()) why.fill = fill_status(*fill);
-    }
-    auto sentence = parts_.mount.last_error(file.key());
-    if (!sentence) sentence = parts_.mount.last_error(file.unlearned_key());
-    if (why.fill && why.fill->error) {
-      why.error = why.fill->error;
-    } else if (sentence) {
-      why.error = api::Fault{.code = {}, .message = *sentence};
-    }
-    explain_file(why, resident.complete);
-    return why;
+  const auto place = parts_.mount.locate(inside);
+  if (!place) {
+    explain_absent(why, inside);
+  } else if (place->file() != nullptr) {
+    explain_file(why, *place);
+  } else {
+    explain_directory(why, *place);
   }
-  explain_directory(why, inside);
   return why;
 }
 
-void Service::explain_directory(api::Why& why, const std::string& inside) const {
-  for (const catalog::Model& model : parts_.catalog.list()) {
-    const bool whole = inside == model.name;
-    if (!whole && !inside.starts_with(model.name + "/")) continue;
-    const api::Model facts = summary(model);
-    why.name = model.name;
-    why.file = whole ? "" : inside.substr(model.name.size() + 1);
-    why.source = model.source;
-    why.revision = facts.revision;
-    if (!whole && !has_directory(*current(model), why.file)) {
-      why.state = "absent";
-      why.sentence = fmt::format("{} has no such file at revision {}.", model.name, facts.revision);
-      why.next_step = fmt::format("'weightfs ls {}' lists what it has.", model.name);
-      return;
-    }
-    why.state = "directory";
-    why.size = facts.bytes;
-    why.resident_bytes = facts.resident_bytes;
-    why.sentence = facts.complete
-                       ? fmt::format("A directory of {}, which is complete.", model.name)
-                       : fmt::format("A directory of {}, of which {} are here.", model.name,
-                                     size_of(facts.resident_bytes, facts.bytes));
-    if (!facts.complete) {
-      why.next_step = fmt::format("'weightfs warm {}' fetches the rest now.", model.name);
-    }
+void Service::describe(api::Why& why, const vfs::Place& view) const {
+  // As the path says it: name_of() knows one of several names that show a snapshot.
+  const std::string& path = view.tree.path;
+  const std::string name = path.starts_with('.') ? name_of(*view.snapshot) : path;
+  why.name = name.substr(0, name.find('@'));
+  why.file = view.layout->path(view.index);
+  why.source = snapshot::shown_source(view.snapshot->source());
+  why.revision = view.snapshot->revision();
+}
+
+bool Service::is_current(const std::string& name, const snapshot::Snapshot& snapshot) const {
+  const auto model = parts_.catalog.find(name);
+  return model && model->current == snapshot.key();
+}
+
+void Service::explain_file(api::Why& why, const vfs::Place& place) const {
+  describe(why, place);
+  const fetch::Target file{.snapshot = place.snapshot, .file_index = *place.node().file};
+  const Residency resident = residency(parts_.store, parts_.fetcher, file);
+  why.sha256 = file.file().sha256 ? file.file().sha256->hex() : "";
+  why.size = file.file().size;
+  why.resident_bytes = resident.bytes;
+  for (const fetch::FillPtr& fill : parts_.fetcher.fills()) {
+    if (fill->target().key() == file.key()) why.fill = fill_status(*fill);
+  }
+  auto sentence = parts_.mount.last_error(file.key());
+  if (!sentence) sentence = parts_.mount.last_error(file.unlearned_key());
+  if (why.fill && why.fill->error) {
+    why.error = why.fill->error;
+  } else if (sentence) {
+    why.error = api::Fault{.code = {}, .message = *sentence};
+  }
+  const bool current = is_current(why.name, *place.snapshot);
+  explain(why, resident.complete, current ? Shown::kCurrent : Shown::kOtherRevision);
+}
+
+void Service::explain_directory(api::Why& why, const vfs::Place& place) const {
+  why.state = "directory";
+  if (!place.is_view()) {
+    why.sentence = place.tree.kind == vfs::TreeTable::Kind::kSnapshots
+                       ? "The directory of snapshots, by their ids."
+                       : "A directory of models.";
     return;
   }
-  if (inside.empty() || parts_.catalog.is_namespace(inside)) {
-    why.state = "directory";
-    why.sentence = "A directory of models.";
-    return;
+  describe(why, place);
+  const std::string prefix = why.file.empty() ? "" : why.file + "/";
+  bool complete = true;
+  for (std::size_t i = 0; i < place.snapshot->files().size(); ++i) {
+    const fetch::Target file{.snapshot = place.snapshot, .file_index = i};
+    if (!file.file().path.starts_with(prefix)) continue;
+    const Residency resident = residency(parts_.store, parts_.fetcher, file);
+    why.size += file.file().size;
+    why.resident_bytes += resident.bytes;
+    complete = complete && resident.complete;
   }
+  if (complete) {
+    why.sentence = fmt::format("A directory of {}, which is complete.", why.name);
+  } else {
+    why.sentence = fmt::format("A directory of {}, of which {} are here.", why.name,
+                               size_of(why.resident_bytes, why.size));
+    const bool current = is_current(why.name, *place.snapshot);
+    why.next_step = fetch_now(why, current ? Shown::kCurrent : Shown::kOtherRevision);
+  }
+}
+
+/// Says where on its way the path ends.
+void Service::explain_absent(api::Why& why, std::string_view inside) const {
   why.state = "absent";
-  why.sentence = "No model has such a name.";
-  why.next_step = "'weightfs ls' lists the models, 'weightfs add NAME SOURCE' adds one.";
+  std::optional<vfs::Place> last = parts_.mount.locate("");
+  std::size_t end = 0;
+  std::string_view missing;  // up to and with the first name that leads nowhere
+  for (;;) {
+    end = std::min(inside.find('/', end + 1), inside.size());
+    missing = inside.substr(0, end);
+    auto place = parts_.mount.locate(std::string(missing));
+    if (!place || end == inside.size()) break;
+    last = std::move(place);
+  }
+  if (last && last->is_view()) {
+    describe(why, *last);
+    why.file = inside.substr(std::min(last->tree.path.size() + 1, inside.size()));
+    why.sentence = fmt::format("{} has no such file at revision {}.", why.name, why.revision);
+    why.next_step = fmt::format("'weightfs ls {}' lists what its current revision has.", why.name);
+  } else if (last && last->tree.kind == vfs::TreeTable::Kind::kSnapshots) {
+    why.sentence = "No model has a snapshot of such an id.";
+    why.next_step = "'weightfs ls --json' shows the ids of the current snapshots.";
+  } else if (const auto at = missing.rfind('@');
+             at < missing.size() && parts_.catalog.find(std::string(missing.substr(0, at)))) {
+    why.name = missing.substr(0, at);
+    why.sentence = fmt::format("{} has no revision {}, or several that begin so.", why.name,
+                               missing.substr(at + 1));
+    why.next_step =
+        fmt::format("'weightfs update {}' asks the source for what it has now.", why.name);
+  } else {
+    why.sentence = "No model has such a name.";
+    why.next_step = "'weightfs ls' lists the models, 'weightfs add NAME SOURCE' adds one.";
+  }
 }
 
 }  // namespace weightfs::control

@@ -41,10 +41,19 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-/// `shown` is what may be repeated to a person: never a password.
-[[noreturn]] void refuse(std::string_view shown, std::string_view what, std::string_view example) {
-  throw Error(Errc::kInvalid,
-              fmt::format("the source {} {}; an example: {}", printable(shown), what, example));
+/// As shown_source(); of what is no URL, the password may reach to anywhere before an '@'.
+std::string shown_refused(std::string_view text) {
+  const std::size_t separator = text.find("://");
+  if (text.find('@') == std::string_view::npos || text.substr(0, separator) == "file") {
+    return shown_source(text);
+  }
+  return (separator == std::string_view::npos ? "" : std::string(text.substr(0, separator + 3))) +
+         "...@...";
+}
+
+[[noreturn]] void refuse(std::string_view text, std::string_view what, std::string_view example) {
+  throw Error(Errc::kInvalid, fmt::format("the source {} {}; an example: {}",
+                                          printable(shown_refused(text)), what, example));
 }
 
 std::string normal_file_path(std::string_view text, std::string_view path,
@@ -90,8 +99,7 @@ std::string normal_url(std::string_view text, std::string_view rest, const Schem
   const std::string_view authority = rest.substr(0, end);
   const std::string_view path = rest.substr(end);
   if (authority.find('@') != std::string_view::npos) {
-    refuse(std::string(scheme.name) + "://...@...",
-           "carries a user or password: secrets come from files or the environment",
+    refuse(text, "carries a user or password: secrets come from files or the environment",
            scheme.example);
   }
   if (path.find('#') != std::string_view::npos) refuse(text, "has a fragment (#)", scheme.example);
@@ -142,6 +150,22 @@ Reference Reference::parse(std::string_view text) {
   }
   reference.text_ = word + "://" + reference.locator_;
   return reference;
+}
+
+std::string shown_source(std::string_view text) {
+  const std::size_t separator = text.find("://");
+  const bool has_scheme = separator != std::string_view::npos;
+  if (has_scheme && lower(text.substr(0, separator)) == "file") return std::string(text);
+  const std::size_t begin = has_scheme ? separator + 3 : 0;
+  const std::size_t query = std::min(text.find_first_of("?#", begin), text.size());
+  const std::size_t path = std::min(text.find('/', begin), query);
+  const std::size_t at = text.substr(0, path).rfind('@');
+  std::string shown(text.substr(0, begin));
+  const bool has_user = at != std::string_view::npos && at >= begin;
+  if (has_user) shown += "...";
+  shown += text.substr(has_user ? at : begin, query - (has_user ? at : begin));
+  if (query < text.size()) shown.append(1, text[query]).append("...");
+  return shown;
 }
 
 }  // namespace weightfs::snapshot

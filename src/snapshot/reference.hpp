@@ -31,4 +31,8 @@ class Reference {
   std::string text_;
 };
 
+/// What of a source, valid or not, anybody may see: a user:password is left out, and so is a query,
+/// which may hold a signature; "..." stands for each. A file's path stays as it is. Pure.
+[[nodiscard]] std::string shown_source(std::string_view text);
+
 }  // namespace weightfs::snapshot

@@ -12,6 +12,8 @@
 #include <array>
 #include <cerrno>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 namespace weightfs::store {
 
@@ -24,9 +26,12 @@ constexpr std::string_view kPartsSuffix = ".parts";
 /// Only the daemon has business here; consumers come through the mount.
 constexpr unsigned kFolderMode = 0700;
 
+constexpr std::string_view kVersionName = "VERSION";
+// At the root of a filesystem that was made for the store.
+constexpr std::string_view kLostAndFound = "lost+found";
 constexpr std::array<std::string_view, 2> kNamesBeforeVersion{"VERSION.tmp", "lock"};
 constexpr std::array<std::string_view, 11> kNames{
-    "VERSION",      "VERSION.tmp",  "blobs", "index.db", "index.db-journal", "index.db-shm",
+    kVersionName,   "VERSION.tmp",  "blobs", "index.db", "index.db-journal", "index.db-shm",
     "index.db-wal", "index.db.tmp", "lock",  "partial",  "quarantine"};
 
 void make_folder(const fs::path& path) {
@@ -43,7 +48,7 @@ bool is_filesystem_root(const fs::path& directory) {
          (self.st_dev != parent.st_dev || self.st_ino == parent.st_ino);
 }
 
-bool has(auto names, const std::string& name) {
+bool has(const auto& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -80,31 +85,30 @@ void Layout::create_directory() const {
   make_folder(directory_);
 }
 
+std::optional<std::string> foreign_entry(std::span<const std::string> names) {
+  const bool versioned = has(names, std::string(kVersionName));
+  std::optional<std::string> first;
+  for (const std::string& name : names) {
+    const bool ours = versioned ? has(kNames, name) : has(kNamesBeforeVersion, name);
+    if (!ours && (!first || name < *first)) first = name;
+  }
+  return first;
+}
+
 void Layout::refuse_foreign() const {
   std::error_code error;
-  bool versioned = false;
-  std::string foreign;
-  const auto keep_first = [&](const std::string& name) {
-    if (foreign.empty() || name < foreign) foreign = name;
-  };
-  std::string foreign_without_version;
+  std::vector<std::string> names;
   for (fs::directory_iterator entry(directory_, error), end; !error && entry != end;
        entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    if (name == "lost+found" && is_filesystem_root(directory_)) continue;
-    if (name == "VERSION") versioned = true;
-    if (!has(kNames, name)) keep_first(name);
-    if (!has(kNamesBeforeVersion, name) &&
-        (foreign_without_version.empty() || name < foreign_without_version)) {
-      foreign_without_version = name;
-    }
+    std::string name = entry->path().filename().string();
+    if (name == kLostAndFound && is_filesystem_root(directory_)) continue;
+    names.push_back(std::move(name));
   }
   if (error) throw_errno(error.value(), "list " + directory_.string());
-  if (!versioned) foreign = foreign_without_version;
-  if (!foreign.empty()) {
+  if (const auto foreign = foreign_entry(names)) {
     throw Error(Errc::kInvalid,
                 fmt::format("{} is not a weightfs store: it holds \"{}\"; give an empty directory",
-                            directory_.string(), foreign));
+                            directory_.string(), *foreign));
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -34,8 +35,8 @@ class Layout {
 
   /// Creates the directory where it is missing. Error(kInvalid) where it is something else.
   void create_directory() const;
-  /// Error(kInvalid) naming the first entry (in byte order) that is not ours. Without a VERSION
-  /// nothing but a lock is: other caches have a folder "blobs", too. Writes nothing.
+  /// Error(kInvalid) naming the foreign_entry(); at the root of a filesystem lost+found is none.
+  /// Writes nothing.
   void refuse_foreign() const;
   /// Under the lock: writes VERSION and the folders where they are missing, removes leftovers of an
   /// interrupted write. Error(kUnsupported) for a VERSION that is not this build's.
@@ -44,6 +45,10 @@ class Layout {
  private:
   std::filesystem::path directory_;
 };
+
+/// Of the names in a directory, the first (in byte order) that does not belong into a store.
+/// Without a VERSION nothing but a lock does: other caches have a folder "blobs", too. Pure.
+[[nodiscard]] std::optional<std::string> foreign_entry(std::span<const std::string> names);
 
 /// The digest that a file name of 64 lower-case hexadecimal digits stands for.
 [[nodiscard]] std::optional<Digest> digest_of_name(std::string_view name);

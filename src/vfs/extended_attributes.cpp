@@ -3,6 +3,7 @@
 // The extended attributes of Filesystem: what a person or a script asks a path without the command
 // line.
 
+#include "snapshot/reference.hpp"
 #include "vfs/filesystem.hpp"
 
 #include <utility>
@@ -24,7 +25,7 @@ std::vector<std::pair<std::string, std::string>> Filesystem::all_attributes(Node
     all.emplace_back(std::string(kPrefix) + std::string(name), std::move(value));
   };
   const snapshot::Snapshot& snapshot = *place.snapshot;
-  add("source", snapshot.source());
+  add("source", snapshot::shown_source(snapshot.source()));
   add("revision", snapshot.revision());
   if (snapshot.id()) add("snapshot", snapshot.id()->hex());
   add("pinned", catalog_.pinned(snapshot.key()) ? "1" : "0");

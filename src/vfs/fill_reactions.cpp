@@ -2,11 +2,13 @@
 // Copyright the weightfs authors
 #include "vfs/fill_reactions.hpp"
 
+#include "snapshot/reference.hpp"
+
 namespace weightfs::vfs {
 
 void FillReactions::on_complete(const fetch::Target& target, const store::Blob& blob) {
   log_.info("{} of {} is complete ({} bytes, sha256 {})", target.file().path,
-            target.snapshot->source(), blob.size, blob.digest.short_hex());
+            snapshot::shown_source(target.snapshot->source()), blob.size, blob.digest.short_hex());
   if (!target.file().sha256) {
     try {
       catalog_.learn(target.snapshot->key(), target.file_index, blob.digest);
@@ -29,8 +31,8 @@ void FillReactions::on_shown(const fetch::Target& target, fetch::Place place) {
 }
 
 void FillReactions::on_failed(const fetch::Target& target, const Error& error) {
-  log_.warning("fill of {} of {} failed: {}", target.file().path, target.snapshot->source(),
-               error.what());
+  log_.warning("fill of {} of {} failed: {}", target.file().path,
+               snapshot::shown_source(target.snapshot->source()), error.what());
   last_errors_.set(target.key(), error.what());
 }
 
@@ -56,7 +58,8 @@ bool FillReactions::wanted(const fetch::Target& target) {
 
 void FillReactions::on_loader(const fetch::Target& target) {
   if (fetch::Warmer* warmer = warmer_) {
-    log_.info("a loader reads {}: fetching the rest of the snapshot", target.snapshot->source());
+    log_.info("a loader reads {}: fetching the rest of the snapshot",
+              snapshot::shown_source(target.snapshot->source()));
     warmer->start(target.snapshot, target.source, fetch::Want::kFile);
   }
 }

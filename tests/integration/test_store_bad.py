@@ -5,6 +5,7 @@
 import json
 import os
 import pathlib
+import pwd
 import subprocess
 
 import pytest
@@ -163,6 +164,51 @@ def test_a_store_in_use_by_another_daemon_is_refused(weightfs, nginx, small):
     second = weightfs({NAME: nginx.url("small/")}, start=False, store=first.store)
     assert "use" in refusal(second)
     same_tree(first.mount / NAME, small)
+
+
+def owners(folder):
+    return {str(path): (path.lstat().st_uid, path.lstat().st_gid) for path in [folder, *folder.rglob("*")]}
+
+
+@pytest.mark.parametrize("which", ["store", "state"])
+def test_another_user_does_not_take_a_directory_from_the_daemon_that_has_it(weightfs, nginx, small, which):
+    first = weightfs({NAME: nginx.url("small/")}, options=["--user", "nobody"])
+    first.wait(NAME)
+    directory = pathlib.Path(getattr(first, which))
+    before = owners(directory)
+    second = weightfs({}, start=False, options=["--user", "daemon"])
+    setattr(second, which, directory)
+    assert f"{directory} is in use by process {first.pid}" in refusal(second)
+    assert owners(directory) == before
+    first.cli("evict", NAME)
+    first.wait(NAME)
+    first.wait_new_daemon(first.kill_daemon())
+    same_tree(first.mount / NAME, small)
+
+
+def test_an_idle_store_goes_to_another_user(weightfs, nginx, small):
+    mounted = weightfs({NAME: nginx.url("small/")}, options=["--user", "nobody"])
+    mounted.wait(NAME)
+    mounted.stop()
+    mounted.options = ["--user", "daemon"]
+    mounted.start()
+    assert {uid for uid, _ in owners(mounted.store).values()} == {pwd.getpwnam("daemon").pw_uid}
+    assert mounted.model(NAME)["complete"]
+    same_tree(mounted.mount / NAME, small)
+
+
+@pytest.mark.parametrize("name", ["index.db-journal", "VERSION.tmp"])
+def test_a_start_that_was_interrupted_does_not_make_a_store_foreign(weightfs, nginx, small, name):
+    """SQLite has a journal for the moment in which it turns an index to its write-ahead log."""
+    mounted = weightfs({NAME: nginx.url("small/")})
+    mounted.wait(NAME)
+    mounted.stop()
+    owner = mounted.store.stat()
+    (mounted.store / name).write_bytes(b"")
+    os.chown(mounted.store / name, owner.st_uid, owner.st_gid)
+    mounted.start()
+    assert mounted.model(NAME)["complete"]
+    same_tree(mounted.mount / NAME, small)
 
 
 @pytest.mark.parametrize("which", ["store", "state"])

@@ -7,6 +7,7 @@
 #include "base/process_state.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <fcntl.h>
@@ -126,6 +127,35 @@ TEST_CASE("the lock of a process that will never run again is taken over, once")
   const ProcessLock lock(place.lock(), "the store");
   CHECK(lock.taken_over());
   CHECK(refusal(place.lock()) == Errc::kBusy);
+}
+
+TEST_CASE("a lock that is only looked at is neither made nor changed, and kept from others") {
+  const Place place;
+  const std::filesystem::path directory = place.lock().parent_path();
+  const Fd top = open_file(directory, O_PATH | O_DIRECTORY);
+  const auto look = [&] { return keep_unlocked(top, "lock", directory, "the store"); };
+  CHECK_FALSE(look());
+  CHECK_FALSE(std::filesystem::exists(place.lock()));
+  {
+    const Holder other(place.lock(), wait_for_signals);
+    CHECK_THROWS_WITH(look(), Catch::Matchers::ContainsSubstring("in use by process " +
+                                                                 std::to_string(other.pid())));
+  }
+  const std::string note = read_file(place.lock(), 100);
+  {
+    const Fd kept = look();
+    CHECK(kept);
+    CHECK(refusal(place.lock()) == Errc::kBusy);
+    CHECK(read_file(place.lock(), 100) == note);
+  }
+  CHECK(refusal(place.lock()) == std::nullopt);
+
+  const Holder hanging(place.lock(), end_main_thread);
+  REQUIRE(eventually([&] {
+    const std::optional<ProcessState> state = process_state(hanging.pid());
+    return state && state->main_thread_ended;
+  }));
+  CHECK_NOTHROW(look());
 }
 
 TEST_CASE("a note that names another process than the holder frees nothing") {

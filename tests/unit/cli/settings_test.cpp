@@ -173,6 +173,21 @@ TEST_CASE("a bad value is refused where it stands") {
         "environment WEIGHTFS_MODE: mode: 'fast' is none of prod, off, shadow");
 }
 
+TEST_CASE("strict verification is refused where nothing is kept") {
+  Sources sources(R"({"verify": "strict"})");
+  CHECK(load_settings(sources.value).settings.keeps());
+  for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{
+           {"mode", "off"}, {"mode", "shadow"}, {"admission", "never"}}) {
+    CAPTURE(key, value);
+    sources.value.flags = {{key, value}};
+    const std::string text = refusal(sources.value);
+    CHECK_THAT(text, ContainsSubstring("verify strict (file "));
+    CHECK_THAT(text, ContainsSubstring(key + " " + value + " (flag --" + key + ")"));
+    sources.value.flags["verify"] = "stream";
+    CHECK(refusal(sources.value) == "accepted");
+  }
+}
+
 TEST_CASE("models of all places are the models, and the higher place wins a name") {
   Sources sources(R"({"models": [{"name": "a", "source": "file:///file"},
                                   {"name": "b", "source": "file:///file"}]})");

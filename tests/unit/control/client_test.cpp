@@ -73,7 +73,7 @@ TEST_CASE("every call of the client reaches its operation and brings the value b
   (void)client.progress("org/m");
   CHECK(client.pin("org/m", {.reason = "a \"good\" one"}).pin_reason == "a \"good\" one");
   (void)client.unpin("org/m");
-  CHECK(client.evict("org/m", true).dry_run);
+  CHECK(client.evict("org/m", {.dry_run = true}).dry_run);
   CHECK_FALSE(client.remove("org/m").dry_run);
   CHECK(client.why("/models/x?y#z&q=1").state == "complete");
   client.unmount({.lazy = true});

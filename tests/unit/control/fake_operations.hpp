@@ -86,9 +86,10 @@ class FakeOperations final : public control::Operations {
   api::Freed remove(const std::string& name, control::DryRun dry_run) override {
     return freed("remove ", name, dry_run);
   }
-  api::Freed evict(const std::string& name, control::DryRun dry_run) override {
+  api::Freed evict(const std::string& name, control::Shared shared,
+                   control::DryRun dry_run) override {
     if (find(name).pinned) throw Error(Errc::kBusy, name + " is pinned");
-    return freed("evict ", name, dry_run);
+    return freed(shared == control::Shared::kEvict ? "evict shared " : "evict ", name, dry_run);
   }
   api::Progress warm(const std::string& name) override {
     record("warm " + name);

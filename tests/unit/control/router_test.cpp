@@ -53,6 +53,7 @@ TEST_CASE("each route reaches its operation") {
   (void)bench.post("/v1/models/org/m:pin", R"({"reason":"prod"})");
   (void)bench.post("/v1/models/org/m:unpin");
   (void)bench.post("/v1/models/org/m:evict?dry_run=1");
+  (void)bench.post("/v1/models/org/m:evict?shared=1", "{}");
   (void)bench.post("/v1/models/org/m:verify");
   (void)bench.post("/v1/verify");
   (void)bench.get("/v1/why?path=/models/org/m/a%20b");
@@ -61,7 +62,7 @@ TEST_CASE("each route reaches its operation") {
   CHECK(bench.operations.calls() ==
         std::vector<std::string>{"status", "progress org/m", "add new file:///x",
                                  "update org/m cold", "warm org/m", "pin org/m prod", "unpin org/m",
-                                 "evict org/m dry", "verify org/m", "verify ",
+                                 "evict org/m dry", "evict shared org/m", "verify org/m", "verify ",
                                  "why /models/org/m/a b", "unmount lazy", "remove a:b dry"});
 }
 
@@ -90,6 +91,51 @@ TEST_CASE("failures are JSON with a code and a fitting status") {
   check(bench.get("/v1/jobs/99"), 404, "not_found");
   check(bench.get("/v1/jobs/x"), 400, "invalid");
   check(bench.post("/v1/verify?wait=-1"), 400, "invalid");
+}
+
+TEST_CASE("what a request does not take is refused, and nothing is done") {
+  Bench bench;
+  struct Asked {
+    Method method;
+    std::string target;
+  };
+  const std::vector<Asked> all = {
+      {Method::kGet, "/v1/status"},
+      {Method::kGet, "/v1/fills"},
+      {Method::kGet, "/v1/models"},
+      {Method::kPost, "/v1/models"},
+      {Method::kGet, "/v1/models/org/m"},
+      {Method::kDelete, "/v1/models/org/m"},
+      {Method::kGet, "/v1/models/org/m:progress"},
+      {Method::kPost, "/v1/models/org/m:update"},
+      {Method::kPost, "/v1/models/org/m:warm"},
+      {Method::kPost, "/v1/models/org/m:pin"},
+      {Method::kPost, "/v1/models/org/m:unpin"},
+      {Method::kPost, "/v1/models/org/m:evict"},
+      {Method::kPost, "/v1/models/org/m:verify"},
+      {Method::kPost, "/v1/verify"},
+      {Method::kGet, "/v1/why"},
+      {Method::kPost, "/v1/unmount"},
+      {Method::kGet, "/v1/jobs/1"},
+  };
+  const auto refused = [&](const Asked& asked, const std::string& query, const std::string& body) {
+    CAPTURE(asked.target, query, body);
+    const Response response = bench.router.handle({asked.method, asked.target + query, body});
+    CHECK(response.status == 400);
+    CHECK(Bench::code(response) == "invalid");
+    return parse_json(response.body)["error"]["message"].get<std::string>();
+  };
+  for (const Asked& asked : all) {
+    CHECK_THAT(refused(asked, "?dryrun=1", ""), ContainsSubstring("\"dryrun\""));
+    (void)refused(asked, "?=1", "");
+    (void)refused(asked, "", R"({"dry_run":true})");
+    (void)refused(asked, "", "not json");
+    (void)refused(asked, "", "[]");
+  }
+  (void)refused({Method::kPost, "/v1/models/org/m:warm"}, "?wait=1", "");
+  (void)refused({Method::kDelete, "/v1/models/org/m"}, "?shared=1", "");
+  (void)refused({Method::kPost, "/v1/models/org/m:update"}, "?dry_run=1", "");
+  CHECK(bench.operations.calls().empty());
 }
 
 TEST_CASE("what takes long is answered 202 and found again under its job") {

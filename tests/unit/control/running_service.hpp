@@ -12,37 +12,36 @@
 #include "source/source_pool.hpp"
 #include "store/store.hpp"
 #include "temporary_directory.hpp"
+#include "vfs/session_log.hpp"
 
 #include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 namespace weightfs::tests {
 
-/// A mount that only remembers what it was told, and finds paths by the catalog's names.
+class NoSessionLog final : public vfs::SessionLog {
+ public:
+  void append(std::string_view) override {}
+  [[nodiscard]] std::vector<std::string> records() const override { return {}; }
+};
+
+/// A mount that only remembers what it was told, and shows the catalog as a real one does.
 class FakeMount final : public control::MountView {
  public:
-  explicit FakeMount(const catalog::Catalog& catalog) : catalog_(catalog) {}
+  explicit FakeMount(const catalog::Catalog& catalog) : places_(catalog, log_) {}
 
   vfs::Counters counters() override { return {.opens = 3, .hits = 2}; }
   control::MountInfo mount_info() override {
     return {.mountpoint = "/models", .keeper_pid = 42, .passthrough_reason = "a fake"};
   }
-  std::optional<control::MountTarget> locate(const std::string& path) override {
-    for (const catalog::Model& model : catalog_.list()) {
-      if (!path.starts_with(model.name + "/")) continue;
-      const auto snapshot = catalog_.snapshot(model.current);
-      const auto file = snapshot->index_of(path.substr(model.name.size() + 1));
-      if (!file) continue;
-      return control::MountTarget{snapshot, *file};
-    }
-    return std::nullopt;
-  }
+  std::optional<vfs::Place> locate(const std::string& path) override { return places_.walk(path); }
   std::optional<std::string> last_error(const Digest&) override { return std::nullopt; }
   void blob_gone(const Digest& digest) override { record("gone " + digest.short_hex()); }
   void blob_damaged(const Digest& digest) override { record("damaged " + digest.short_hex()); }
@@ -58,7 +57,8 @@ class FakeMount final : public control::MountView {
     told_.with([&](auto& told) { told.push_back(std::move(what)); });
   }
 
-  const catalog::Catalog& catalog_;
+  NoSessionLog log_;
+  vfs::Places places_;
   Synchronized<std::vector<std::string>> told_;
 };
 
@@ -87,8 +87,9 @@ class LearningObserver final : public fetch::FillObserver {
 /// The service on real layers, in a directory of its own, with sources under it.
 class RunningService {
  public:
-  explicit RunningService(fetch::Keep keep = fetch::Keep::kStore)
-      : fetcher_(*store_, clock_, observer_, {.keep = keep}, Log::silent()) {}
+  explicit RunningService(fetch::Keep keep = fetch::Keep::kStore, std::string store_error = {})
+      : store_error_(std::move(store_error)),
+        fetcher_(*store_, clock_, observer_, {.keep = keep}, Log::silent()) {}
 
   /// Writes a file of a source and returns the source's reference.
   std::string source(const std::string& model, const std::string& path,
@@ -124,6 +125,7 @@ class RunningService {
   }
 
  private:
+  const std::string store_error_;
   TemporaryDirectory directory_;
   SystemClock clock_;
   std::unique_ptr<store::Store> store_ = store::Store::open(
@@ -146,7 +148,8 @@ class RunningService {
                             .fetcher = fetcher_,
                             .warmer = warmer_,
                             .sources = sources_,
-                            .mount = mount}};
+                            .mount = mount,
+                            .store_error = store_error_}};
 };
 
 }  // namespace weightfs::tests

@@ -6,6 +6,7 @@
 #include "running_service.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <fcntl.h>
@@ -13,6 +14,7 @@
 #include <filesystem>
 #include <functional>
 #include <future>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -112,6 +114,29 @@ TEST_CASE("where nothing is kept, warm says so and pin does not fail") {
   (void)running.service.add({"m", running.source("m", "model.bin", kWeights)}, {});
   CHECK(error_of([&] { (void)running.service.warm("m"); }) == Errc::kUnsupported);
   CHECK(running.service.pin("m", "").pinned);
+  CHECK(running.service.status().store.error.empty());
+}
+
+TEST_CASE("a store that could not be opened is the reason why nothing is kept") {
+  RunningService running(fetch::Keep::kMemoryOnly, "the disk is on fire");
+  (void)running.service.add({"m", running.source("m", "model.bin", kWeights)}, {});
+  CHECK_THROWS_WITH(running.service.warm("m"), ContainsSubstring("could not be opened") &&
+                                                   ContainsSubstring("the disk is on fire"));
+  CHECK(running.service.status().store.error == "the disk is on fire");
+}
+
+TEST_CASE("the query of a source is not shown") {
+  Bench bench;
+  const std::string url = "http://127.0.0.1:1/file?key=s3cret";
+  bench.catalog.add("org/signed", url,
+                    std::make_shared<const snapshot::Snapshot>(
+                        url, "1", std::vector<snapshot::File>{{.path = "file", .size = 5}}));
+  CHECK(bench.service.model("org/signed").model.source == "http://127.0.0.1:1/file?...");
+  const api::Why why = bench.service.why("org/signed/file");
+  CHECK(why.source == "http://127.0.0.1:1/file?...");
+  CHECK_THAT(why.sentence, !ContainsSubstring("s3cret"));
+  CHECK_THROWS_WITH(bench.service.add({"org/signed", "file:///other"}, {}),
+                    ContainsSubstring("file?...") && !ContainsSubstring("s3cret"));
 }
 
 TEST_CASE("a name that is not in the catalog is not found, whatever is asked of it") {
@@ -121,8 +146,9 @@ TEST_CASE("a name that is not in the catalog is not found, whatever is asked of 
            [&] { (void)service.model("x"); }, [&] { (void)service.progress("x"); },
            [&] { (void)service.update("x", Staging::kWarm, {}); },
            [&] { (void)service.verify("x", {}); }, [&] { (void)service.remove("x", DryRun::kNo); },
-           [&] { (void)service.evict("x", DryRun::kNo); }, [&] { (void)service.warm("x"); },
-           [&] { (void)service.pin("x", ""); }, [&] { (void)service.unpin("x"); }}) {
+           [&] { (void)service.evict("x", Shared::kKeep, DryRun::kNo); },
+           [&] { (void)service.warm("x"); }, [&] { (void)service.pin("x", ""); },
+           [&] { (void)service.unpin("x"); }}) {
     CHECK(error_of(call) == Errc::kNotFound);
   }
 }
@@ -176,13 +202,12 @@ TEST_CASE("an update whose new revision cannot be had leaves the name where it w
   CHECK(bench.service.model("org/m").model.key == key);
 }
 
-TEST_CASE("evict gives back the bytes, keeps the name, and leaves what a pinned model shares") {
+TEST_CASE("evict gives back the bytes, keeps the name, and leaves what another model shares") {
   Bench bench;
   REQUIRE(bench.fetch("org/m").complete);
   REQUIRE(bench.fetch("org/twin").complete);
-  (void)bench.service.pin("org/twin", "production");
 
-  const api::Freed dry = bench.service.evict("org/m", DryRun::kYes);
+  const api::Freed dry = bench.service.evict("org/m", Shared::kKeep, DryRun::kYes);
   CHECK(dry.dry_run);
   CHECK(dry.blobs == 1);
   CHECK(dry.bytes == kWeights.size());
@@ -190,16 +215,50 @@ TEST_CASE("evict gives back the bytes, keeps the name, and leaves what a pinned 
   CHECK(fs::exists(bench.blob(kWeights)));
   CHECK(bench.mount.told().empty());
 
-  const api::Freed freed = bench.service.evict("org/m", DryRun::kNo);
+  const api::Freed freed = bench.service.evict("org/m", Shared::kKeep, DryRun::kNo);
   CHECK(freed.blobs == 1);
   CHECK(freed.bytes == kWeights.size());
   CHECK_FALSE(fs::exists(bench.blob(kWeights)));
   CHECK(fs::exists(bench.blob(kTokenizer)));
   CHECK(bench.mount.told() == std::vector<std::string>{"gone " + Digest::of(kWeights).short_hex()});
+  CHECK(freed.shared_blobs == 1);
+  CHECK(freed.shared_bytes == kTokenizer.size());
   CHECK(bench.service.model("org/m").model.resident_bytes == kTokenizer.size());
-  CHECK(error_of([&] { (void)bench.service.evict("org/twin", DryRun::kNo); }) == Errc::kBusy);
+  CHECK(bench.service.model("org/twin").model.complete);
+
+  (void)bench.service.pin("org/twin", "production");
+  CHECK(error_of([&] { (void)bench.service.evict("org/twin", Shared::kKeep, DryRun::kNo); }) ==
+        Errc::kBusy);
   CHECK(error_of([&] { (void)bench.service.remove("org/twin", DryRun::kNo); }) == Errc::kBusy);
   CHECK(bench.fetch("org/m").complete);
+}
+
+TEST_CASE(
+    "evict takes what others share only where that is asked for, and never from a pinned one") {
+  Bench bench;
+  REQUIRE(bench.fetch("org/m").complete);
+  REQUIRE(bench.fetch("org/twin").complete);
+  (void)bench.service.pin("org/twin", "");
+  CHECK(bench.service.evict("org/m", Shared::kEvict, DryRun::kNo).shared_blobs == 1);
+  CHECK(fs::exists(bench.blob(kTokenizer)));
+
+  (void)bench.service.unpin("org/twin");
+  CHECK(bench.service.evict("org/m", Shared::kKeep, DryRun::kNo).shared_blobs == 1);
+  CHECK(fs::exists(bench.blob(kTokenizer)));
+  const api::Freed freed = bench.service.evict("org/m", Shared::kEvict, DryRun::kNo);
+  CHECK(freed.bytes == kTokenizer.size());
+  CHECK(freed.shared_blobs == 0);
+  CHECK_FALSE(fs::exists(bench.blob(kTokenizer)));
+}
+
+TEST_CASE("evict leaves what only an old revision of another model has") {
+  Bench bench;
+  REQUIRE(bench.fetch("org/m").complete);
+  REQUIRE(bench.fetch("org/twin").complete);
+  (void)bench.source("twin", "tokenizer.json", "another");
+  (void)bench.service.update("org/twin", Staging::kCold, {});
+  CHECK(bench.service.evict("org/m", Shared::kKeep, DryRun::kNo).shared_blobs == 1);
+  CHECK(fs::exists(bench.blob(kTokenizer)));
 }
 
 TEST_CASE("what was fetched of a file is thrown away once its last reader has gone") {
@@ -211,7 +270,7 @@ TEST_CASE("what was fetched of a file is thrown away once its last reader has go
     answered.set_value();
   });
   REQUIRE(answered.get_future().wait_for(std::chrono::seconds(30)) == std::future_status::ready);
-  (void)bench.service.evict("org/m", DryRun::kNo);
+  (void)bench.service.evict("org/m", Shared::kKeep, DryRun::kNo);
   CHECK(fill->progress().state != fetch::FillState::kFailed);  // its reader goes on
 
   fill.reset();
@@ -299,7 +358,65 @@ TEST_CASE("why tells each state of a path apart") {
   CHECK(state("/models") == "directory");
   CHECK(state("/models/org") == "directory");
   CHECK(state("/models/org/m") == "directory");
+  for (const char* slashed : {"/models/", "/models/org/", "/models/org/m/", "org/m/"}) {
+    CAPTURE(slashed);
+    CHECK(state(slashed) == "directory");
+  }
   CHECK(state("/models/org/m/none") == "absent");
   CHECK(state("/models/none") == "absent");
   CHECK(error_of([&] { (void)bench.service.why("/elsewhere"); }) == Errc::kNotFound);
+}
+
+TEST_CASE("why knows the directories of revisions and of snapshots") {
+  RunningService service_of;
+  control::Service& service = service_of.service;
+  (void)service_of.source("m", "deep/er/model.bin", kWeights);
+  (void)service.add({"org/m", service_of.source("m", "deep/config.json", "{}")}, {});
+  REQUIRE(service_of.fetch("org/m").complete);
+  const api::Model old = service.model("org/m").model;
+  (void)service_of.source("m", "deep/config.json", "{1}");
+  (void)service.update("org/m", Staging::kCold, {});
+  const api::Model now = service.model("org/m").model;
+  REQUIRE(now.key != old.key);
+
+  const std::string revision = "org/m@" + old.revision;
+  const std::string snapshot = ".snapshots/" + old.snapshot;
+  REQUIRE(!old.snapshot.empty());
+  for (const std::string& path :
+       {revision, revision + "/", revision + "/deep", revision + "/deep/er/", snapshot,
+        snapshot + "/", snapshot + "/deep/er"}) {
+    CAPTURE(path);
+    const api::Why why = service.why(path);
+    CHECK(why.state == "directory");
+    CHECK(why.name == "org/m");
+    CHECK(why.revision == old.revision);
+    CHECK(why.resident_bytes == why.size);
+    CHECK_THAT(why.sentence, ContainsSubstring("complete"));
+  }
+  CHECK(service.why(".snapshots").state == "directory");
+  CHECK(service.why(".snapshots/").state == "directory");
+  CHECK(service.why(snapshot + "/deep/config.json").state == "complete");
+
+  // A directory has its own size, not that of the model.
+  CHECK(service.why("org/m/deep/er").size == kWeights.size());
+  CHECK(service.why("org/m/deep/er/").file == "deep/er");
+  const api::Why part = service.why("org/m/deep");
+  CHECK(part.size == kWeights.size() + 3);
+  CHECK_THAT(part.next_step, ContainsSubstring("weightfs warm org/m"));
+
+  // What warm fetches is the current revision.
+  (void)service_of.source("m", "deep/config.json", "{12}");
+  (void)service.update("org/m", Staging::kCold, {});
+  const std::string middle = "org/m@" + now.revision + "/deep/config.json";
+  CHECK(service.why(middle).state == "not_fetched");
+  CHECK_THAT(service.why(middle).next_step, ContainsSubstring("not the current revision"));
+
+  CHECK_THAT(service.why("org/m@none/deep").sentence, ContainsSubstring("no revision none"));
+  CHECK_THAT(service.why(revision + "/none").sentence, ContainsSubstring("no such file"));
+  CHECK_THAT(service.why(".snapshots/" + std::string(64, '0')).sentence, ContainsSubstring("id"));
+  for (const std::string& path : {std::string("org/m@none"), std::string(".snapshots/none"),
+                                  snapshot + "/none/", std::string("org/m/deep/none/x")}) {
+    CAPTURE(path);
+    CHECK(service.why(path).state == "absent");
+  }
 }

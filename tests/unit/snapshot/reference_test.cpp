@@ -7,6 +7,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <vector>
+
 using namespace weightfs;
 using Catch::Matchers::ContainsSubstring;
 using snapshot::Reference;
@@ -97,13 +99,40 @@ TEST_CASE("a reference that is wrong is refused with what is wrong and an exampl
 }
 
 TEST_CASE("a password in a URL is refused and not repeated") {
-  for (const char* text : {"https://user:s3cret@host/x", "https://s3cret@host/x"}) {
+  struct Bad {
+    const char* text;
+    const char* what;
+  };
+  for (const auto& [text, what] : std::vector<Bad>{
+           {"https://user:s3cret@host/x", "secrets come from files"},
+           {"https://s3cret@host/x", "secrets come from files"},
+           {"https://user:s3cret@host/a b", "%20"},
+           {"https://user:s3cret/@host/x", "host"},
+           {"https://user:x?s3cret@host/x", "host"},
+           {"user:s3cret@host/x", "scheme"},
+           {"ftp://user:s3cret@host/x", "scheme"},
+           {"https://host/x?key=s3cret#part", "fragment"},
+           {"https://host:0/x?key=s3cret", "host"},
+       }) {
+    CAPTURE(text);
     try {
       (void)Reference::parse(text);
       FAIL_CHECK("accepted");
     } catch (const Error& error) {
-      CHECK_THAT(error.what(), ContainsSubstring("secrets come from files"));
+      CHECK_THAT(error.what(), ContainsSubstring(what));
       CHECK_THAT(error.what(), !ContainsSubstring("s3cret"));
     }
+  }
+}
+
+TEST_CASE("what is shown of a source holds no secret") {
+  CHECK(snapshot::shown_source("https://host/a/model.gguf?X-Sig=s3cret") ==
+        "https://host/a/model.gguf?...");
+  CHECK(snapshot::shown_source("https://host?s3cret") == "https://host?...");
+  CHECK(snapshot::shown_source("https://user:s3cret@host/x") == "https://...@host/x");
+  CHECK(snapshot::shown_source("s3://id:s3cret@bucket/x@1/") == "s3://...@bucket/x@1/");
+  for (const char* plain :
+       {"http://host/m@1/", "hf://org/name@main", "file:///a?b@c/d#e", "", "x"}) {
+    CHECK(snapshot::shown_source(plain) == plain);
   }
 }
