@@ -178,6 +178,17 @@ class Weightfs:
         processes.kill(pid, number)
         return pid
 
+    def kill_filling_daemon(self, seconds=READY_SECONDS):
+        """Waits until the daemon is asking a source for what is missing, and kills it then."""
+        def filling():
+            status = self.status()
+            under_way = any(fill["state"] == "filling" and fill["connections"] > 0 and
+                            fill["written"] < fill["size"] for fill in status["fills"])
+            return status["pid"] if under_way else None
+        pid = until(filling, seconds, "a fill is under way")
+        processes.kill(pid)
+        return pid
+
     def wait_new_daemon(self, old, seconds=READY_SECONDS):
         """Waits until a daemon with another pid than `old` answers; returns its status."""
         def successor():

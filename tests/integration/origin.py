@@ -115,6 +115,12 @@ class NginxOrigin:
         assert not is_running(self.process.pid)
         self.process = None
 
+    def restart(self, rate):
+        """With another rate; transfers under way are cut."""
+        self.stop()
+        self.rate = rate
+        self.start()
+
     def clear(self):
         """Forgets the requests so far."""
         (self.home / "access.log").write_text("")

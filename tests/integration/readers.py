@@ -2,12 +2,15 @@
 # Copyright the weightfs authors
 """Reading through a mount: in this process, and by many others at once (reader.py)."""
 
+import contextlib
 import json
 import mmap
 import os
 import pathlib
 import subprocess
 import sys
+
+import waiting
 
 READER = pathlib.Path(__file__).with_name("reader.py")
 BLOCK = 4096
@@ -83,6 +86,7 @@ class Readers:
     def __init__(self, mounted, plain, names, modes, count=None, until=None):
         limit = ["--count", str(count)] if count is not None else ["--until", str(until)]
         self.until = until
+        self.mounted, self.names = pathlib.Path(mounted), names
         self.processes = [
             subprocess.Popen([sys.executable, str(READER), mode, str(mounted), str(plain), str(seed),
                               *limit, *names], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -96,6 +100,21 @@ class Readers:
             if process.poll() is None:
                 process.kill()
             process.communicate()
+
+    def wait_all_open(self, seconds=60):
+        """Until every process has all of its files open: from then on all of them read."""
+        def all_open():
+            return all(self._files_of(process.pid) >= {self.mounted / name for name in self.names}
+                       for process in self.processes)
+        waiting.until(all_open, seconds, "every reader has opened its files")
+
+    @staticmethod
+    def _files_of(pid):
+        found = set()
+        for entry in pathlib.Path(f"/proc/{pid}/fd").glob("*"):
+            with contextlib.suppress(FileNotFoundError):
+                found.add(entry.readlink())
+        return found
 
     def failed(self):
         """Those that have ended badly so far."""

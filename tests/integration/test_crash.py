@@ -26,17 +26,21 @@ KILLS = 50
 @pytest.mark.seconds(600)
 def test_the_daemon_killed_50_times_during_fills_under_readers(weightfs, origin, large, mode, folder):
     """Readers never fail and never see a wrong byte; when it is over the store is intact."""
-    mounted = weightfs({NAME: origin(rate=640 << 10).url("large/")}, passthrough=mode == "passthrough")
+    source = origin(rate=64 << 10)  # so slow that not one shard is complete before the last kill
+    mounted = weightfs({NAME: source.url("large/")}, passthrough=mode == "passthrough")
     mounted.cli("warm", NAME)
     keeper, pauses = mounted.keeper_pid, random.Random(50)
     with Readers(mounted.mount / NAME, large.folder, large.shards, ["mixed"] * 8,
                  until=folder / "stop") as readers:
+        readers.wait_all_open()
         for number in range(KILLS):
-            old = mounted.kill_daemon()
+            old = mounted.kill_filling_daemon()
             status = mounted.wait_new_daemon(old)
             assert status["keeper_pid"] == keeper
             time.sleep(pauses.uniform(0.05, 0.6))  # a random moment is what this is about
             assert not readers.failed(), f"after {number + 1} kills"
+        assert not {large.files[name].sha256 for name in large.shards} & mounted.blobs()
+        source.restart(rate=None)
         results = readers.finish(120)
     assert all(result["reads"] > 0 for result in results)
     mounted.wait(NAME, 200)
@@ -48,12 +52,14 @@ def test_the_daemon_killed_50_times_during_fills_under_readers(weightfs, origin,
 @pytest.mark.stress
 @pytest.mark.seconds(300)
 def test_the_daemon_killed_a_few_times_under_a_small_model(weightfs, origin, small, mode, folder):
-    mounted = weightfs({NAME: origin(rate=128 << 10).url("small/")}, passthrough=mode == "passthrough")
+    source = origin(rate=16 << 10)
+    mounted = weightfs({NAME: source.url("small/")}, passthrough=mode == "passthrough")
     with Readers(mounted.mount / NAME, small.folder, small.shards, ["mixed"] * 4,
                  until=folder / "stop") as readers:
+        readers.wait_all_open()
         for _ in range(5):
-            old = mounted.kill_daemon()
-            mounted.wait_new_daemon(old)
+            mounted.wait_new_daemon(mounted.kill_filling_daemon())
+        source.restart(rate=None)
         readers.finish(60)
     mounted.wait(NAME)
     same_tree(mounted.mount / NAME, small)

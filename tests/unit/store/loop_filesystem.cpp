@@ -33,8 +33,8 @@ std::string_view name_of(LoopFilesystem::Kind kind) {
   return kind == LoopFilesystem::Kind::kXfs ? "xfs" : "ext4";
 }
 
-/// Asks for a mount that cannot succeed: the kernel loads a module that it needs for it, and answers
-/// ENODEV where there is none.
+/// Asks for a mount that cannot succeed: the kernel loads a module that it needs for it, and
+/// answers ENODEV where there is none.
 bool kernel_has(std::string_view filesystem) {
   return ::mount("/dev/null", "/", std::string(filesystem).c_str(), 0, nullptr) != 0 &&
          errno != ENODEV;
