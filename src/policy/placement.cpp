@@ -62,7 +62,7 @@ std::vector<std::uint32_t> place(const Trace& trace, Placement placement, std::u
 
 std::vector<std::int64_t> next_references(const Trace& trace,
                                           const std::vector<std::uint32_t>& nodes_of) {
-  std::vector<std::int64_t> next(trace.references.size(), kNever);
+  std::vector<std::int64_t> next(trace.references.size(), kNoNextReference);
   std::unordered_map<std::uint64_t, std::int64_t> later;
   later.reserve(trace.artifacts);
   for (std::size_t i = next.size(); i-- > 0;) {

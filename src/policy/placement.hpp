@@ -22,9 +22,10 @@ enum class Placement {
 [[nodiscard]] std::vector<std::uint32_t> place(const Trace& trace, Placement placement,
                                                std::uint32_t nodes);
 
-/// For each reference the place of the next one to the same artifact on the same node, kNever where
-/// there is none. Pure. `nodes_of` says the node of each reference; empty: there is but one.
-inline constexpr std::int64_t kNever = INT64_MAX;
+/// For each reference the place of the next one to the same artifact on the same node,
+/// kNoNextReference where there is none. Pure. `nodes_of` says the node of each reference; empty:
+/// there is but one.
+inline constexpr std::int64_t kNoNextReference = INT64_MAX;
 [[nodiscard]] std::vector<std::int64_t> next_references(const Trace& trace,
                                                         const std::vector<std::uint32_t>& nodes_of);
 

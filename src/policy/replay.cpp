@@ -163,7 +163,7 @@ std::unique_ptr<ReplayNode> Replay::make_node(ReplayPolicy policy, std::uint64_t
 
 std::optional<std::int64_t> Replay::foreseen(std::int64_t last, std::int64_t now) const {
   const std::int64_t next = next_[static_cast<std::size_t>(last)];
-  if (next == kNever) return std::nullopt;
+  if (next == kNoNextReference) return std::nullopt;
   bool in_sight = false;
   if (const auto* const references = std::get_if<std::int64_t>(&options_.lookahead)) {
     in_sight = next - now <= *references;

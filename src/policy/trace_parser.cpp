@@ -17,11 +17,10 @@ namespace {
 
 constexpr std::string_view kZstd = "\x28\xb5\x2f\xfd";
 
-/// A byte that no text has. In the eight bytes of an oracleGeneral record's last number there is
-/// always one: it is small, or -1.
+/// A byte that no text has. In the last number of an oracleGeneral record there is always one: it
+/// is small, or -1, or the largest of all.
 bool is_binary(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return byte == 0xff || (byte < ' ' && c != '\t' && c != '\n' && c != '\r');
+  return c == '\0' || c == '\xff';
 }
 
 }  // namespace

@@ -217,8 +217,9 @@ TEST_CASE("full nodes are given new artifacts in turn by the holder placement") 
 }
 
 TEST_CASE("the next reference is that to the same artifact on the same node") {
+  constexpr std::int64_t kNone = kNoNextReference;
   const Trace trace = trace_of("abaab");
-  CHECK(next_references(trace, {}) == std::vector<std::int64_t>{2, 4, 3, kNever, kNever});
+  CHECK(next_references(trace, {}) == std::vector<std::int64_t>{2, 4, 3, kNone, kNone});
   CHECK(next_references(trace, {0, 0, 1, 0, 1}) ==
-        std::vector<std::int64_t>{3, kNever, kNever, kNever, kNever});
+        std::vector<std::int64_t>{3, kNone, kNone, kNone, kNone});
 }

@@ -8,6 +8,8 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <algorithm>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -220,5 +222,34 @@ TEST_CASE("sizes of traces") {
   for (const std::string_view text : {"", "x", "-1", "nan", "inf", "1e40", "10 apples"}) {
     CAPTURE(text);
     CHECK_FALSE(trace_size(text, 1));
+  }
+}
+
+TEST_CASE("whatever the bytes are, they are a trace or an error") {
+  const std::vector<std::string> pieces{"artifact,time\n",
+                                        "a,1\n",
+                                        "\"",
+                                        ",",
+                                        "\n",
+                                        "{",
+                                        "}",
+                                        R"({"event":"hit","snapshot":"a"})",
+                                        "\xff",
+                                        "[",
+                                        "1e999",
+                                        std::string(1, '\0'),
+                                        oracle_record(1, 2, 3, 4)};
+  for (unsigned seed = 0; seed < 500; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    std::string bytes;
+    for (unsigned count = random() % 30; count > 0; --count)
+      bytes += pieces[random() % pieces.size()];
+    try {
+      const Trace trace = parsed(bytes, {}, 1 + random() % 20);
+      CHECK_FALSE(trace.references.empty());
+    } catch (const Error& error) {
+      CHECK(std::string_view(error.what()) != "");
+    }
   }
 }
