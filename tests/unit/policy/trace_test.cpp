@@ -243,8 +243,7 @@ TEST_CASE("whatever the bytes are, they are a trace or an error") {
     CAPTURE(seed);
     std::mt19937 random(seed);
     std::string bytes;
-    for (unsigned count = random() % 30; count > 0; --count)
-      bytes += pieces[random() % pieces.size()];
+    for (auto count = random() % 30; count > 0; --count) bytes += pieces[random() % pieces.size()];
     try {
       const Trace trace = parsed(bytes, {}, 1 + random() % 20);
       CHECK_FALSE(trace.references.empty());
