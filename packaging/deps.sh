@@ -20,7 +20,8 @@ readonly kFuseMinimum=3.17.2
 readonly kCatchMinimum=3.0
 
 readonly kBuild=(g++ meson ninja-build pkg-config liburing-dev libssl-dev nlohmann-json3-dev
-  libcli11-dev libfmt-dev libspdlog-dev libcurl4-openssl-dev libsqlite3-dev libmicrohttpd-dev)
+  libcli11-dev libfmt-dev libspdlog-dev libcurl4-openssl-dev libsqlite3-dev libmicrohttpd-dev
+  zlib1g-dev)
 readonly kTest=(nginx python3 python3-pytest python3-pytest-xdist python3-venv aria2 attr e2fsprogs xfsprogs
   util-linux procps strace openssl ca-certificates)
 readonly kQuickstart=(nginx python3 python3-venv util-linux ca-certificates)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the weightfs authors
 #
-# tests/run.sh [layers|format|build|unit|mount|quickstart|bench|clang|asan|tsan|all]...      (default: all)
+# tests/run.sh [layers|format|build|unit|replay|mount|quickstart|bench|clang|asan|tsan|all]...      (default: all)
 #
 # Installs what the tests need, builds, runs the suites and ends with the line
 # "N passed, N failed[, N skipped]". A suite that could not run counts as failed. The mount suites run
@@ -107,6 +107,16 @@ stage_build() { check "g++ build" compile build; }
 
 stage_unit() { run_unit build; }
 
+# Real traces that are not on this machine are skipped, with the reason: their data has no licence for
+# redistribution, so it is not here. What is generated in their place always runs.
+stage_replay() {
+  local -r results=$PWD/build/replay.xml
+  rm -f "$results"
+  WEIGHTFS_BUILD=$PWD/build timeout -k 10 600 "$kPython" -m pytest -p no:cacheprovider -q -rs \
+    --junitxml="$results" tests/replay </dev/null
+  tally junit "$results"
+}
+
 stage_mount() { run_mount build; }
 
 stage_quickstart() {
@@ -170,14 +180,14 @@ main() {
   [[ $# -gt 0 ]] || set -- all
   for name in "$@"; do
     case $name in
-      all) stages+=(layers format build unit mount quickstart bench asan tsan) ;;
-      unit | mount | quickstart | bench)
+      all) stages+=(layers format build unit replay mount quickstart bench asan tsan) ;;
+      unit | replay | mount | quickstart | bench)
         [[ " ${stages[*]-} " == *" build "* ]] || stages+=(build)
         stages+=("$name")
         ;;
       layers | format | build | clang | asan | tsan) stages+=("$name") ;;
       *)
-        echo "usage: tests/run.sh [layers|format|build|unit|mount|quickstart|bench|clang|asan|tsan|all]..." >&2
+        echo "usage: tests/run.sh [layers|format|build|unit|replay|mount|quickstart|bench|clang|asan|tsan|all]..." >&2
         exit 2
         ;;
     esac

@@ -22,6 +22,7 @@ namespace weightfs::cli {
 [[nodiscard]] CommandEntry mode_command();
 [[nodiscard]] CommandEntry mount_command();
 [[nodiscard]] CommandEntry pin_command();
+[[nodiscard]] CommandEntry replay_command();
 [[nodiscard]] CommandEntry rm_command();
 [[nodiscard]] CommandEntry status_command();
 [[nodiscard]] CommandEntry unmount_command();
