@@ -49,8 +49,10 @@ def test_a_reader_does_not_see_that_the_disk_is_full(weightfs, folder, nginx, sm
 def test_a_disk_filled_by_somebody_else(weightfs, folder, nginx, small):
     with mounts.ext4(folder, 32) as disk:
         mounted = weightfs({NAME: nginx.url("small/")}, store=disk / "store")
-        with open(disk / "ballast", "wb") as ballast:
-            subprocess.run(["dd", "if=/dev/zero", f"of={disk}/ballast", "bs=64k"], capture_output=True)
+        # Large blocks first: what does not fit of the last of them is filled by small ones.
+        for block in ("64k", "1k"):
+            subprocess.run(["dd", "if=/dev/zero", f"of={disk}/ballast", f"bs={block}",
+                            "oflag=append", "conv=notrunc"], capture_output=True)
         assert os.statvfs(disk).f_bavail < 32
         same_tree(mounted.mount / NAME, small)
         (disk / "ballast").unlink()
