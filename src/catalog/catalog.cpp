@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace weightfs::catalog {
@@ -31,6 +32,7 @@ struct Tables {
   Models lost;
   std::unordered_map<Digest, SnapshotPtr> snapshots;  // by key
   std::unordered_map<Digest, Digest> keys_by_id;      // only of snapshots that have an id
+  std::unordered_set<Digest> forgotten;
 };
 
 void index_id(Tables& tables, const Snapshot& snapshot) {
@@ -134,6 +136,7 @@ class Catalog::State {
     write_snapshot(*snapshot);
     tables_->with([&](Tables& tables) {
       tables.snapshots.emplace(snapshot->key(), snapshot);
+      tables.forgotten.erase(snapshot->key());
       index_id(tables, *snapshot);
     });
   }
@@ -290,6 +293,7 @@ class Catalog::State {
         if (!used.contains(key)) gone.push_back(key);
       }
       for (const Digest& key : gone) tables.snapshots.erase(key);
+      tables.forgotten.insert(gone.begin(), gone.end());
       tables.keys_by_id.clear();
       for (const auto& [key, snapshot] : tables.snapshots) index_id(tables, *snapshot);
       return gone;
@@ -474,6 +478,11 @@ bool Catalog::is_namespace(std::string_view path) const {
     const auto it = first_below(tables.models, path);
     return it != tables.models.end() && is_below(path, it->first);
   });
+}
+
+bool Catalog::forgotten(const Digest& snapshot_key) const {
+  return state_->read(
+      [&](const Tables& tables) { return tables.forgotten.contains(snapshot_key); });
 }
 
 std::vector<SnapshotPtr> Catalog::snapshots() const {

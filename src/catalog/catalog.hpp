@@ -89,6 +89,9 @@ class Catalog {
   [[nodiscard]] std::vector<Child> children(std::string_view path) const;
   /// Whether some name continues below `path`.
   [[nodiscard]] bool is_namespace(std::string_view path) const;
+  /// Whether the last name that had this snapshot was removed, since the start, and no name has had
+  /// it again. (One that is about to be added is not known, and was not forgotten.)
+  [[nodiscard]] bool forgotten(const Digest& snapshot_key) const;
   /// Every snapshot known, whatever name has it.
   [[nodiscard]] std::vector<snapshot::SnapshotPtr> snapshots() const;
 

@@ -81,10 +81,6 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   void checkpoint();
   /// Also closes a fill that has failed and keeps what came.
   void close_if_idle();
-  /// See FillLedger.
-  [[nodiscard]] bool unproven() const {
-    return state_.with([](const State& state) { return state.ledger.unproven(); });
-  }
 
  private:
   struct State {

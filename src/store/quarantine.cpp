@@ -34,10 +34,20 @@ std::uint64_t size_or_zero(const fs::path& path) {
   return error ? 0 : size;
 }
 
+QuarantineLimits on_this_disk(QuarantineLimits limits, const fs::path& directory) {
+  std::error_code error;
+  const fs::space_info space = fs::space(directory, error);
+  if (!error) limits.bytes = std::min<std::uint64_t>(limits.bytes, space.capacity / limits.share);
+  return limits;
+}
+
 }  // namespace
 
 Quarantine::Quarantine(fs::path directory, QuarantineLimits limits, const Clock& clock, Log log)
-    : directory_(std::move(directory)), limits_(limits), clock_(clock), log_(std::move(log)) {
+    : directory_(std::move(directory)),
+      limits_(on_this_disk(limits, directory_)),
+      clock_(clock),
+      log_(std::move(log)) {
   std::vector<Entry> found;
   std::error_code error;
   for (fs::directory_iterator entry(directory_, error), end; !error && entry != end;
@@ -54,9 +64,6 @@ Quarantine::Quarantine(fs::path directory, QuarantineLimits limits, const Clock&
     }
   }
   if (error) throw_errno(error.value(), "list " + directory_.string());
-  const fs::space_info space = fs::space(directory_, error);
-  if (!error)
-    limits_.bytes = std::min<std::uint64_t>(limits_.bytes, space.capacity / limits_.share);
   // Names begin with the time, at a fixed width.
   std::sort(found.begin(), found.end(),
             [](const Entry& left, const Entry& right) { return left.name < right.name; });

@@ -46,7 +46,7 @@ class Quarantine {
   void remove(const Entry& entry) const;
 
   const std::filesystem::path directory_;
-  QuarantineLimits limits_;  ///< constant once it is made
+  const QuarantineLimits limits_;
   const Clock& clock_;
   const Log log_;
   Synchronized<Entries> entries_;

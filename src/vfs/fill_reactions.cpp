@@ -45,7 +45,8 @@ void FillReactions::on_disowned(const fetch::Target& target) {
 }
 
 bool FillReactions::wanted(const fetch::Target& target) {
-  if (catalog_.snapshot(target.snapshot->key())) return true;
+  // Of a model that is being added some files are read before it has its name.
+  if (!catalog_.forgotten(target.snapshot->key())) return true;
   const store::PartialKey key = target.key();
   for (const snapshot::SnapshotPtr& snapshot : catalog_.snapshots()) {
     for (std::size_t i = 0; i < snapshot->files().size(); ++i) {

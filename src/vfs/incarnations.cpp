@@ -2,6 +2,8 @@
 // Copyright the weightfs authors
 #include "vfs/incarnations.hpp"
 
+#include "base/error.hpp"
+
 #include <string>
 #include <string_view>
 
@@ -65,8 +67,13 @@ void Incarnations::show(const Digest& content_key, Place place) {
   table_.with(in_table);
 }
 
-void Incarnations::prove(const Digest& content_key) {
-  if (shown(content_key)) note(kProven, content_key);
+void Incarnations::prove(const Digest& content_key) noexcept {
+  if (!shown(content_key)) return;
+  try {
+    note(kProven, content_key);
+  } catch (const Error&) {
+    // The next daemon goes on doubting what was right, and at worst retires it once more.
+  }
 }
 
 std::optional<Place> Incarnations::shown(const Digest& content_key) const {

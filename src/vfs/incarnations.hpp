@@ -41,8 +41,8 @@ class Incarnations {
   /// Where they are kept. nullopt: none were given out that have not been proven, or retired,
   /// since.
   [[nodiscard]] std::optional<fetch::Place> shown(const Digest& content_key) const;
-  /// All that was given out was right.
-  void prove(const Digest& content_key);
+  /// All that was given out was right. Where that cannot be written, only this daemon knows it.
+  void prove(const Digest& content_key) noexcept;
 
  private:
   struct Table {

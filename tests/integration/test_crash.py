@@ -220,7 +220,8 @@ def test_the_daemon_has_no_privileges_and_the_keeper_no_network(weightfs, nginx,
 def test_a_killed_daemon_that_hangs_in_its_source_is_replaced(weightfs, origin, nginx, small, mode):
     """A source that is a filesystem can hang, and a process that waits in it cannot die: its end
     never comes, and its locks stay. Here it is another weightfs whose daemon is stopped."""
-    source = weightfs({NAME: origin(rate=128 << 10).url("small/")})
+    slow = origin(rate=32 << 10)
+    source = weightfs({NAME: slow.url("small/")})
     shard = small.shards[0]
     mounted = weightfs({"org/hung": f"file://{source.mount / NAME}", NAME: nginx.url("small/")},
                        passthrough=mode == "passthrough")
@@ -228,7 +229,8 @@ def test_a_killed_daemon_that_hangs_in_its_source_is_replaced(weightfs, origin, 
     reader = subprocess.Popen([sys.executable, "-c", "import sys\n"
                                "sys.stdout.buffer.write(open(sys.argv[1], 'rb').read())",
                                str(mounted.mount / "org/hung" / shard)], stdout=subprocess.PIPE)
-    until(lambda: source.status()["fills"], 10, "the source was asked")
+    until(lambda: any(fill["path"] == shard and fill["parked"] > 0 for fill in source.status()["fills"]),
+          20, "the source has taken a read and has not answered it")
     stopped = source.pid
     os.kill(stopped, signal.SIGSTOP)
     try:
@@ -238,6 +240,7 @@ def test_a_killed_daemon_that_hangs_in_its_source_is_replaced(weightfs, origin, 
         assert reader.poll() is None
     finally:
         os.kill(stopped, signal.SIGCONT)
+        slow.restart(rate=None)
     output, _ = reader.communicate(timeout=120)
     assert output == small.path(shard).read_bytes()
     processes.wait_gone(hanging, 30, "the daemon that hung")

@@ -221,6 +221,20 @@ TEST_CASE("the last digest survives a restart even if the whole cannot be writte
   CHECK(state.catalog->snapshot(provisional->key())->id());
 }
 
+TEST_CASE("a snapshot is forgotten with its last name, until one has it again", "[catalog]") {
+  State state;
+  const auto snapshot = make("file:///m", "a");
+  CHECK_FALSE(state.catalog->forgotten(snapshot->key()));
+  state.catalog->add("m", "file:///m", snapshot);
+  state.catalog->add("n", "file:///m", snapshot);
+  state.catalog->remove("m");
+  CHECK_FALSE(state.catalog->forgotten(snapshot->key()));
+  state.catalog->remove("n");
+  CHECK(state.catalog->forgotten(snapshot->key()));
+  state.catalog->add("m", "file:///m", snapshot);
+  CHECK_FALSE(state.catalog->forgotten(snapshot->key()));
+}
+
 TEST_CASE("a damaged listing takes away its own name only, until that is added again",
           "[catalog]") {
   State state;

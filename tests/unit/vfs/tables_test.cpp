@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the weightfs authors
+#include "base/error.hpp"
 #include "vfs/complete_nodes.hpp"
 #include "vfs/consumer.hpp"
 #include "vfs/hit_ledger.hpp"
@@ -14,14 +15,21 @@
 #include <vector>
 
 using weightfs::Digest;
+using weightfs::Errc;
+using weightfs::Error;
 using namespace weightfs::vfs;
 
 namespace {
 
 class MemoryLog final : public SessionLog {
  public:
-  void append(std::string_view record) override { records_.emplace_back(record); }
+  void append(std::string_view record) override {
+    if (full) throw Error(Errc::kNoSpace, "the log is full");
+    records_.emplace_back(record);
+  }
   [[nodiscard]] std::vector<std::string> records() const override { return records_; }
+
+  bool full = false;
 
  private:
   std::vector<std::string> records_;
@@ -103,6 +111,21 @@ TEST_CASE("what was shown is known to the next daemon until it is proven or reti
   CHECK(successor.shown(retired) == std::nullopt);
   CHECK(successor.sum(retired) == 1);
   CHECK(successor.sum(disk, memory, proven) == 0);
+}
+
+TEST_CASE("when the log is full, all of it still counts for this daemon") {
+  MemoryLog log;
+  Incarnations incarnations(log);
+  const Digest shown = Digest::of("shown");
+  const Digest proven = Digest::of("proven");
+  incarnations.show(proven, weightfs::fetch::Place::kDisk);
+  log.full = true;
+  CHECK_THROWS_AS(incarnations.show(shown, weightfs::fetch::Place::kDisk), Error);
+  CHECK(incarnations.shown(shown) == weightfs::fetch::Place::kDisk);
+  incarnations.prove(proven);
+  CHECK(incarnations.shown(proven) == std::nullopt);
+  CHECK_THROWS_AS(incarnations.retire(shown), Error);
+  CHECK(incarnations.sum(shown) == 1);
 }
 
 TEST_CASE("the nodes that were shown as complete are told once when their blob goes") {
