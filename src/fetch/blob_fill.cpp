@@ -288,10 +288,11 @@ void BlobFill::complete(const store::Blob* published) {
     }
     return waiting;
   });
+  // The key is free once the digest is known by which the next fill would find the blob.
+  if (reads && published) host_->context().observer.on_complete(target_, *published);
   partial_->release();
   if (!reads) return;
   ++host_->context().tally.completed;
-  if (published) host_->context().observer.on_complete(target_, *published);
   answer(std::move(*reads));
   for (const auto& callback : callbacks) callback();
 }

@@ -126,8 +126,9 @@ FillRegistry::Made Fetcher::State::on_disk(const Target& target) {
   const std::optional<Place> shown = context_.observer.shown(target);
   // Not as they were streamed: that would cost a new node for every open of a mode that only does.
   if (shown == Place::kMemory) context_.observer.on_disowned(target);
-  if (target.file().sha256) {
-    if (auto blob = store_.find(*target.file().sha256)) {
+  const std::optional<Digest>& listed = target.file().sha256;
+  if (const auto digest = listed ? listed : context_.observer.learned(target)) {
+    if (auto blob = store_.find(*digest)) {
       return {.running = {}, .complete = std::make_shared<CompleteFill>(target, std::move(*blob))};
     }
   }

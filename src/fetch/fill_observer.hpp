@@ -19,8 +19,11 @@ namespace weightfs::fetch {
 class FillObserver {
  public:
   virtual ~FillObserver() = default;
-  /// Verified and published. `blob.digest` is news where the listing had none.
+  /// Verified and published. `blob.digest` is news where the listing had none: it is remembered, so
+  /// that whoever made his target before finds it with learned().
   virtual void on_complete(const Target& target, const store::Blob& blob) = 0;
+  /// The digest of a file whose listing had none, if it has become known since the target was made.
+  [[nodiscard]] virtual std::optional<Digest> learned(const Target& target) const = 0;
   /// Readers are about to get bytes under the target's key that nothing has proven yet. Once for
   /// each fill and place, or more often, and before they get them: it is to be remembered for as
   /// long as what shows them lives, which may be longer than this process.

@@ -21,6 +21,11 @@ void FillReactions::on_complete(const fetch::Target& target, const store::Blob& 
   incarnations_.prove(target.key());
 }
 
+std::optional<Digest> FillReactions::learned(const fetch::Target& target) const {
+  const snapshot::SnapshotPtr known = catalog_.snapshot(target.snapshot->key());
+  return known ? known->files()[target.file_index].sha256 : std::nullopt;
+}
+
 void FillReactions::on_shown(const fetch::Target& target, fetch::Place place) {
   try {
     incarnations_.show(target.key(), place);

@@ -31,6 +31,7 @@ class FillReactions final : public fetch::FillObserver {
   void attach(fetch::Warmer* warmer) noexcept { warmer_ = warmer; }
 
   void on_complete(const fetch::Target& target, const store::Blob& blob) override;
+  [[nodiscard]] std::optional<Digest> learned(const fetch::Target& target) const override;
   void on_shown(const fetch::Target& target, fetch::Place place) override;
   [[nodiscard]] std::optional<fetch::Place> shown(const fetch::Target& target) const override {
     return incarnations_.shown(target.key());

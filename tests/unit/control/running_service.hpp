@@ -71,6 +71,9 @@ class LearningObserver final : public fetch::FillObserver {
       catalog_.learn(target.snapshot->key(), target.file_index, blob.digest);
     }
   }
+  [[nodiscard]] std::optional<Digest> learned(const fetch::Target&) const override {
+    return std::nullopt;
+  }
   void on_shown(const fetch::Target&, fetch::Place) override {}
   [[nodiscard]] std::optional<fetch::Place> shown(const fetch::Target&) const override {
     return std::nullopt;

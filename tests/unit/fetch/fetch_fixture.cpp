@@ -28,10 +28,19 @@ bool eventually(const std::function<bool()>& condition) {
 }
 
 void RecordingObserver::on_complete(const Target& target, const store::Blob& blob) {
+  if (when_complete) when_complete(target);
   state_.with([&](State& state) {
+    state.learned.emplace(target.key(), blob.digest);
     state.completed.push_back(target.file().path);
     state.last_digest = blob.digest;
     state.shown.erase(target.key());
+  });
+}
+
+std::optional<Digest> RecordingObserver::learned(const Target& target) const {
+  return state_.with([&](const State& state) -> std::optional<Digest> {
+    const auto found = state.learned.find(target.key());
+    return found == state.learned.end() ? std::nullopt : std::optional(found->second);
   });
 }
 

@@ -47,6 +47,7 @@ class TestClock final : public Clock {
 class RecordingObserver final : public FillObserver {
  public:
   void on_complete(const Target& target, const store::Blob& blob) override;
+  [[nodiscard]] std::optional<Digest> learned(const Target& target) const override;
   void on_shown(const Target& target, Place place) override;
   [[nodiscard]] std::optional<Place> shown(const Target& target) const override;
   void on_disowned(const Target& target) override;
@@ -61,6 +62,8 @@ class RecordingObserver final : public FillObserver {
   [[nodiscard]] std::optional<Digest> last_digest() const;
   /// What wanted() says.
   std::atomic<bool> somebody_may_come{true};
+  /// Called within on_complete, once each.
+  std::function<void(const Target&)> when_complete;
   /// Called within on_failed, once each.
   std::function<void(const Target&)> then;
   /// Called within on_disowned, once each.
@@ -71,6 +74,7 @@ class RecordingObserver final : public FillObserver {
     std::vector<std::string> completed;
     std::vector<std::string> disowned;
     std::unordered_map<store::PartialKey, Place> shown;
+    std::unordered_map<store::PartialKey, Digest> learned;
     std::vector<Errc> failed;
     unsigned loaders = 0;
     std::optional<Digest> last_digest;

@@ -189,6 +189,33 @@ TEST_CASE_METHOD(FetchFixture,
   CHECK(store->contains(digest));
 }
 
+TEST_CASE_METHOD(
+    FetchFixture,
+    "who comes while a digest is learned, or knows nothing of it yet, fetches nothing") {
+  start();
+  snapshot::File file = FakeSource::file("a", 3 * kMiB);
+  const Digest digest = *std::exchange(file.sha256, std::nullopt);
+  file.validator = "\"etag\"";
+  std::optional<FillState> meanwhile;
+  observer.when_complete = [&](const Target& target) {
+    meanwhile = fetcher().fill(target)->progress().state;
+  };
+  {
+    const FillPtr fill = fetcher().fill(target(file));
+    fill->want(Want::kFile);
+    REQUIRE(eventually([&] { return fill->progress().state == FillState::kComplete; }));
+  }
+  REQUIRE(eventually([&] { return fetcher().fills().empty(); }));
+  CHECK(meanwhile == FillState::kComplete);
+
+  const FillPtr late = fetcher().fill(target(file));
+  CHECK(late->progress().state == FillState::kComplete);
+  CHECK(reads_right(late, {0, 3 * kMiB}));
+  CHECK(observer.last_digest() == digest);
+  CHECK(fetcher().counters().source_bytes == 3 * kMiB);
+  CHECK(source->not_once(file).empty());
+}
+
 TEST_CASE_METHOD(FetchFixture, "an empty file completes at once") {
   start();
   const FillPtr fill = this->fill("empty", 0);
