@@ -4,8 +4,10 @@
 
 #include "weightfs/values.hpp"
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -14,7 +16,7 @@
 namespace weightfs::api {
 
 /// Every failure of a Client. `code` is the API's word for it ("not_found", "busy", "permission",
-/// ...), or kUnreachable where no daemon answers.
+/// ...), or kUnreachable where no daemon answers, be it that there is none or that it hangs.
 class ClientError : public std::runtime_error {
  public:
   static constexpr const char* kUnreachable = "unreachable";
@@ -29,6 +31,12 @@ class ClientError : public std::runtime_error {
 
 struct ClientOptions {
   std::string socket = "/run/weightfs/control.sock";
+  /// How long a daemon that is there may owe an answer. Long enough for one that was killed to be
+  /// started again: where its keeper listens on, the request waits for the successor. remove,
+  /// evict and unmount, which the daemon may rightly take long for, have six times as much.
+  std::chrono::milliseconds patience{20'000};
+  /// When every call is over, give or take half a second, whatever the daemon does.
+  std::optional<std::chrono::steady_clock::time_point> deadline;
 };
 
 struct EvictOptions {
@@ -37,8 +45,9 @@ struct EvictOptions {
 };
 
 /// Talks to the daemon of this machine over its control socket. Blocking; each call is one request,
-/// and the long ones (add, update, verify) ask again until the daemon is done; giving up on one
-/// does not stop it there. Thread-safe. Throws ClientError.
+/// and the long ones (add, update, verify) ask again until the daemon is done, however long that
+/// takes, as long as it answers; giving up on one does not stop it there. A daemon that dies over a
+/// request that may be repeated is given one more chance. Thread-safe. Throws ClientError.
 class Client {
  public:
   using OnProgress = std::function<void(const JobProgress&)>;

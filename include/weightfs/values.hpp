@@ -2,6 +2,8 @@
 // Copyright the weightfs authors
 #pragma once
 
+#include "weightfs/requests.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -79,8 +81,11 @@ struct FetchStatus {
 
 /// One file on its way into the store.
 struct FillStatus {
-  std::string name;  ///< of a model that has the file
+  std::string name;  ///< of a model that has the file in the snapshot that the fill began for
   std::string path;
+  /// What else stands for the same bytes, as NAME/PATH of current revisions: their readers wait for
+  /// this fill, too.
+  std::vector<std::string> also;
   std::string state;  ///< "filling", "complete" or "failed"
   std::string want;   ///< "demand", "background" or "file"
   std::uint64_t size = 0;
@@ -93,6 +98,14 @@ struct FillStatus {
   bool streaming = false;  ///< past the disk
   std::optional<Fault> error;
   bool operator==(const FillStatus&) const = default;
+};
+
+/// A model of the configuration that is not in the catalog.
+struct MissingModel {
+  std::string name;
+  Fault error;            ///< why not; "not_ready" while nothing has failed yet
+  bool retrying = false;  ///< the daemon goes on trying
+  bool operator==(const MissingModel&) const = default;
 };
 
 struct Status {
@@ -109,6 +122,7 @@ struct Status {
   FuseStatus fuse;
   FetchStatus fetch;
   std::uint64_t models = 0;
+  std::vector<MissingModel> missing_models;
   std::vector<FillStatus> fills;
   bool operator==(const Status&) const = default;
 };
@@ -223,24 +237,6 @@ struct JobProgress {
   std::uint64_t bytes = 0;
   std::uint64_t total = 0;  ///< 0 where it is not known
   bool operator==(const JobProgress&) const = default;
-};
-
-// --- requests ---
-
-struct AddRequest {
-  std::string name;
-  std::string source;
-  bool operator==(const AddRequest&) const = default;
-};
-
-struct PinRequest {
-  std::string reason;
-  bool operator==(const PinRequest&) const = default;
-};
-
-struct UnmountRequest {
-  bool lazy = false;
-  bool operator==(const UnmountRequest&) const = default;
 };
 
 }  // namespace weightfs::api

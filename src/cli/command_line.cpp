@@ -29,7 +29,7 @@ constexpr const char* kDescription =
     "10GiB, "
     "durations as 30s, 12h or 2m30s.\n\n"
     "Exit status: 0 done; 1 failed; 2 wrong usage; 3 not ready or not found; 4 no daemon can be "
-    "reached.";
+    "reached, or it has not answered for 20 seconds (rm, evict and unmount: two minutes).";
 
 std::string description_of(const CommandEntry& entry) {
   return fmt::format("{}\n\n{}", entry.summary, entry.text);

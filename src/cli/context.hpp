@@ -8,6 +8,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <chrono>
+#include <optional>
 #include <string>
 
 namespace weightfs::cli {
@@ -35,7 +37,11 @@ class Context {
   [[nodiscard]] SettingSources setting_sources() const;
   /// The daemon's socket: --socket, environment, configuration, default. UsageError.
   [[nodiscard]] std::string socket() const;
-  [[nodiscard]] api::Client client() const { return api::Client({.socket = socket()}); }
+  /// `deadline` as in api::ClientOptions.
+  [[nodiscard]] api::Client client(
+      std::optional<std::chrono::steady_clock::time_point> deadline = {}) const {
+    return api::Client({.socket = socket(), .deadline = deadline});
+  }
 
   void print_json(const nlohmann::ordered_json& json) const;
 

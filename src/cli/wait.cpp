@@ -48,7 +48,8 @@ CommandEntry wait_command() {
       .text =
           "Fetches what is missing and returns 0 when every byte of NAME is in the store and "
           "verified, "
-          "3 when the timeout is over before, 1 when a file cannot be had. Whatever reads the "
+          "3 when the timeout is over before, 1 when a file cannot be had, 4 when no daemon has "
+          "answered. Whatever reads the "
           "model "
           "afterwards runs at the speed of the local disk.",
       .make = [] { return std::unique_ptr<Command>(std::make_unique<WaitCommand>()); },

@@ -26,7 +26,8 @@ constexpr std::chrono::milliseconds kLongestPause = 500ms;
 /// Asks the daemon, and keeps asking while it is away for less than kDaemonPatience.
 class PatientClient {
  public:
-  explicit PatientClient(const Context& context) : client_(context.client()) {}
+  PatientClient(const Context& context, std::optional<SteadyClock::time_point> deadline)
+      : client_(context.client(deadline)) {}
 
   /// nullopt while the daemon is away.
   std::optional<api::Progress> warm(const std::string& name) {
@@ -77,8 +78,9 @@ void print_outcome(Context& context, const api::Progress& progress) {
 
 ExitCode wait_for_model(Context& context, const std::string& name,
                         std::optional<std::chrono::milliseconds> timeout) {
-  const auto deadline = timeout ? SteadyClock::now() + *timeout : SteadyClock::time_point::max();
-  PatientClient client(context);
+  std::optional<SteadyClock::time_point> deadline;
+  if (timeout) deadline = SteadyClock::now() + *timeout;
+  PatientClient client(context, deadline);
   std::optional<api::Progress> last;
   {
     ProgressLine line(context.streams());
@@ -90,8 +92,10 @@ ExitCode wait_for_model(Context& context, const std::string& name,
         line.update(SteadyClock::now(), name, last->written, last->bytes);
         if (last->complete || (last->error && !last->running)) break;
       }
-      if (SteadyClock::now() >= deadline) break;
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock::now());
+      const auto time = SteadyClock::now();
+      if (deadline && time >= *deadline) break;
+      const auto left =
+          deadline ? std::chrono::ceil<std::chrono::milliseconds>(*deadline - time) : kLongestPause;
       std::this_thread::sleep_for(std::min(pause, left));
       pause = std::min(pause * 2, kLongestPause);
       // A daemon that was started again knows nothing of the warm: ask for it anew.

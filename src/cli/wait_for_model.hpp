@@ -15,7 +15,8 @@ namespace weightfs::cli {
 /// `wait` and of `warm --wait`. kDone, kNotReady when the time is over, kFailed when a file failed;
 /// says which.
 ///
-/// A daemon that goes away meanwhile is waited for (half a minute): it resumes where it was.
+/// A daemon that goes away meanwhile is waited for (half a minute): it resumes where it was. The
+/// timeout holds whatever the daemon does; one that never answered is a ClientError.
 [[nodiscard]] ExitCode wait_for_model(Context& context, const std::string& name,
                                       std::optional<std::chrono::milliseconds> timeout);
 

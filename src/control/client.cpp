@@ -5,12 +5,17 @@
 #include "base/error.hpp"
 #include "control/json_codec.hpp"
 #include "control/listen_socket.hpp"
+#include "control/socket_access.hpp"
 #include "net/http_client.hpp"
 #include "net/percent_encoding.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+#include <optional>
 #include <stop_token>
+#include <tuple>
 #include <utility>
 
 namespace weightfs::api {
@@ -22,10 +27,16 @@ namespace {
 
 /// A listing of a million files fits.
 constexpr std::uint64_t kMaxAnswer = 1ULL << 30;
-/// How long the daemon may hold an answer back; the transport's patience is longer.
+/// How long the daemon may hold the answer to a long request back; seconds.
 constexpr int kQuietWait = 20;
 constexpr int kWatchedWait = 1;
-constexpr std::chrono::milliseconds kTransportPatience{120'000};
+/// How much more patience the requests get that the daemon works for before it answers.
+constexpr int kWorkFactor = 6;
+/// Of a deadline that is near, or over: enough for a daemon that answers.
+constexpr std::chrono::milliseconds kLeastPatience{500};
+
+/// kOnce: a second one would be answered differently, as rm is by "no such model".
+enum class Repeat { kAllowed, kOnce };
 
 std::string model_target(const std::string& name, std::string_view action = {}) {
   return fmt::format("/v1/models/{}{}", net::percent_encode_path(name), action);
@@ -42,20 +53,32 @@ Value decoded(const std::string& body) {
 class Client::Connection {
  public:
   explicit Connection(ClientOptions options)
-      : socket_(std::move(options.socket)),
-        http_(net::HttpClientOptions{.stall_timeout = kTransportPatience, .unix_socket = socket_}) {
-  }
+      : options_(std::move(options)),
+        http_(net::HttpClientOptions{.unix_socket = options_.socket}) {}
 
   std::string call(Method method, const std::string& target, const std::string& body = {}) {
-    return exchange(method, target, body).second;
+    return exchange({.method = method, .target = target, .body = body}).second;
+  }
+
+  /// For requests that the daemon works for before it answers, and that must not be repeated.
+  std::string work(Method method, const std::string& target, const std::string& body = {}) {
+    return exchange({.method = method,
+                     .target = target,
+                     .body = body,
+                     .patience = options_.patience * kWorkFactor,
+                     .repeat = Repeat::kOnce})
+        .second;
   }
 
   /// A request that may be answered 202: follows the job to its end.
   std::string follow(Method method, const std::string& target, const std::string& body,
                      const OnProgress& on_progress) {
-    const int wait = on_progress ? kWatchedWait : kQuietWait;
     const char joint = target.find('?') == std::string::npos ? '?' : '&';
-    auto [status, answer] = exchange(method, fmt::format("{}{}wait={}", target, joint, wait), body);
+    int wait = time_to_hold(on_progress ? kWatchedWait : kQuietWait);
+    auto [status, answer] = exchange({.method = method,
+                                      .target = fmt::format("{}{}wait={}", target, joint, wait),
+                                      .body = body,
+                                      .patience = options_.patience + std::chrono::seconds(wait)});
     while (status == 202) {
       const Json json = control::parse_json(answer);
       std::uint64_t job = 0;
@@ -65,8 +88,14 @@ class Client::Connection {
         control::from_json(json.value("progress", Json::object()), progress, "progress");
         on_progress(progress);
       }
+      if (time_left() <= std::chrono::milliseconds(0)) {
+        throw ClientError(name(Errc::kTimedOut), "not done in time; the daemon goes on with it");
+      }
+      wait = time_to_hold(wait);
       std::tie(status, answer) =
-          exchange(Method::kGet, fmt::format("/v1/jobs/{}?wait={}", job, wait), {});
+          exchange({.method = Method::kGet,
+                    .target = fmt::format("/v1/jobs/{}?wait={}", job, wait),
+                    .patience = options_.patience + std::chrono::seconds(wait)});
     }
     return answer;
   }
@@ -82,22 +111,61 @@ class Client::Connection {
   }
 
  private:
-  std::pair<int, std::string> exchange(Method method, const std::string& target,
-                                       const std::string& body) {
+  struct Exchange {
+    Method method;
+    std::string target;
+    std::string body = {};
+    std::optional<std::chrono::milliseconds> patience = {};  ///< else the options'
+    Repeat repeat = Repeat::kAllowed;
+  };
+
+  std::pair<int, std::string> exchange(const Exchange& asked) {
     net::Request request;
-    request.method = method;
-    request.url = "http://weightfs" + target;
-    request.body = body;
+    request.method = asked.method;
+    request.url = "http://weightfs" + asked.target;
+    request.body = asked.body;
     request.max_redirects = 0;
+    request.stall_timeout = patience(asked);
     std::pair<net::ResponseHead, std::string> answer;
     try {
       answer = http_.fetch(request, kMaxAnswer, std::stop_token());
     } catch (const Error& error) {
-      throw unreachable(error);
+      check_listened_to(*request.stall_timeout, error);
+      if (asked.repeat == Repeat::kOnce) throw unreachable(error.what());
+      answer = fetch_again(asked, request);
     }
     const int status = answer.first.status;
     if (status == 200 || status == 202) return {status, std::move(answer.second)};
     throw refusal(status, answer.second);
+  }
+
+  /// The daemon went while it had the request. Its successor takes it from the same queue.
+  std::pair<net::ResponseHead, std::string> fetch_again(const Exchange& asked,
+                                                        net::Request& request) {
+    request.stall_timeout = patience(asked);
+    try {
+      return http_.fetch(request, kMaxAnswer, std::stop_token());
+    } catch (const Error& error) {
+      check_listened_to(*request.stall_timeout, error);
+      throw unreachable(error.what());
+    }
+  }
+
+  [[nodiscard]] std::chrono::milliseconds time_left() const {
+    if (!options_.deadline) return std::chrono::milliseconds::max();
+    return std::chrono::ceil<std::chrono::milliseconds>(*options_.deadline -
+                                                        std::chrono::steady_clock::now());
+  }
+
+  /// For how many seconds the daemon may hold an answer back, `most` at the most.
+  [[nodiscard]] int time_to_hold(int most) const {
+    const auto left = std::chrono::floor<std::chrono::seconds>(time_left());
+    return static_cast<int>(std::clamp<std::chrono::seconds::rep>(left.count(), 0, most));
+  }
+
+  [[nodiscard]] std::chrono::milliseconds patience(const Exchange& asked) const {
+    const std::chrono::milliseconds usual = asked.patience.value_or(options_.patience);
+    return options_.deadline ? std::min(std::max(time_left(), kLeastPatience), usual) : usual;
   }
 
   static ClientError refusal(int status, const std::string& body) {
@@ -110,19 +178,31 @@ class Client::Connection {
     return ClientError(fault.code, fault.message);
   }
 
-  /// Says what is wrong with the socket rather than with the transport.
-  ClientError unreachable(const Error& transport) const {
-    std::string reason = transport.what();
-    try {
-      (void)control::connect_unix(socket_);
-    } catch (const Error& error) {
-      reason = error.what();
+  /// Throws what is wrong with the socket, or with whoever listens there; returns where a daemon
+  /// listens that is ready for another request.
+  void check_listened_to(std::chrono::milliseconds patience, const Error& transport) const {
+    if (transport.code() == Errc::kTimedOut) {
+      throw ClientError(
+          ClientError::kUnreachable,
+          fmt::format("the daemon of {} has not answered for {:.3g} s: it is starting, "
+                      "stopped, or hangs",
+                      options_.socket, static_cast<double>(patience.count()) / 1000));
     }
+    try {
+      (void)control::connect_unix(options_.socket);
+    } catch (const Error& error) {
+      throw unreachable(error.code() == Errc::kPermission
+                            ? error.what() + control::who_may_connect(options_.socket)
+                            : error.what());
+    }
+  }
+
+  static ClientError unreachable(const std::string& reason) {
     return ClientError(ClientError::kUnreachable,
                        fmt::format("no daemon can be reached: {}", reason));
   }
 
-  std::string socket_;
+  ClientOptions options_;
   net::HttpClient http_;
 };
 
@@ -219,20 +299,20 @@ Freed Client::evict(const std::string& name, const EvictOptions& options) {
     const std::string target =
         fmt::format("{}?shared={:d}&dry_run={:d}", model_target(name, ":evict"), options.shared,
                     options.dry_run);
-    return decoded<Freed>(connection_->call(Method::kPost, target));
+    return decoded<Freed>(connection_->work(Method::kPost, target));
   });
 }
 
 Freed Client::remove(const std::string& name, bool dry_run) {
   return Connection::checked([&] {
     return decoded<Freed>(
-        connection_->call(Method::kDelete, model_target(name) + (dry_run ? "?dry_run=1" : "")));
+        connection_->work(Method::kDelete, model_target(name) + (dry_run ? "?dry_run=1" : "")));
   });
 }
 
 void Client::unmount(const UnmountRequest& request) {
   Connection::checked(
-      [&] { return connection_->call(Method::kPost, "/v1/unmount", control::encode(request)); });
+      [&] { return connection_->work(Method::kPost, "/v1/unmount", control::encode(request)); });
 }
 
 }  // namespace weightfs::api

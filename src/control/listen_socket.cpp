@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -94,8 +95,18 @@ ListenSocket::~ListenSocket() {
 Fd connect_unix(const std::filesystem::path& path) {
   const UnixAddress address(path);
   Fd fd = new_socket();
-  if (::connect(fd.value(), address.get(), address.size()) == 0) return fd;
+  // A blocking connect would wait without end where the queue is full.
+  ::fcntl(fd.value(), F_SETFL, O_NONBLOCK);
+  if (::connect(fd.value(), address.get(), address.size()) == 0) {
+    ::fcntl(fd.value(), F_SETFL, 0);
+    return fd;
+  }
   const int error = errno;
+  if (error == EAGAIN) {
+    throw Error(Errc::kBusy, fmt::format("the queue of {} is full: whoever listens there takes no "
+                                         "connections",
+                                         path.string()));
+  }
   if (error == ECONNREFUSED || error == ENOENT || error == ENOTDIR) {
     throw Error(Errc::kUnavailable, fmt::format("nobody listens on {}", path.string()));
   }

@@ -36,8 +36,9 @@ class ListenSocket {
   ino_t inode_ = 0;
 };
 
-/// Connects. Error: kUnavailable nobody listens there (or there is no such file), kPermission,
-/// kInvalid the path is too long.
+/// Connects, without ever waiting. Error: kUnavailable nobody listens there (or there is no such
+/// file), kBusy so many wait there already that no more may, kPermission, kInvalid the path is too
+/// long.
 [[nodiscard]] Fd connect_unix(const std::filesystem::path& path);
 
 }  // namespace weightfs::control

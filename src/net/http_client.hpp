@@ -36,6 +36,8 @@ struct Request {
   /// object go along (ranges, conditions, content negotiation): Authorization, Cookie and whatever
   /// else may be a secret stay behind. 0, and every other method, returns the 3xx itself.
   int max_redirects = 10;
+  /// Instead of the client's.
+  std::optional<std::chrono::milliseconds> stall_timeout;
 };
 
 /// Status line and headers of the final answer, known before its body.

@@ -194,14 +194,14 @@ std::chrono::milliseconds Transfer::time_to_stall() {
   curl_off_t uploaded = 0;
   curl_easy_getinfo(easy_.get(), CURLINFO_SIZE_UPLOAD_T, &uploaded);
   if (std::exchange(uploaded_, uploaded) != uploaded) last_progress_ = now;
+  const milliseconds timeout = request_.stall_timeout.value_or(options_.stall_timeout);
   // Until the connection stands, curl's own connect timeout is the first to end it.
-  const auto deadline = connected_ ? last_progress_ + options_.stall_timeout
-                                   : started_ + options_.connect_timeout + options_.stall_timeout;
+  const auto deadline =
+      connected_ ? last_progress_ + timeout : started_ + options_.connect_timeout + timeout;
   const auto left = std::chrono::ceil<milliseconds>(deadline - now);
   if (left <= milliseconds(0)) {
     throw TransientError(Errc::kTimedOut, hop_.url.origin().authority() + " sent nothing for " +
-                                              std::to_string(options_.stall_timeout.count()) +
-                                              " ms");
+                                              std::to_string(timeout.count()) + " ms");
   }
   return std::min(left, milliseconds(60'000));
 }

@@ -11,14 +11,21 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <sys/fsuid.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace weightfs;
 using namespace weightfs::tests;
 using Catch::Matchers::ContainsSubstring;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -43,6 +50,22 @@ struct Bench {
                    Log::silent());
   }
 };
+
+/// The error of `call`, made with the filesystem rights of another user, in this thread alone.
+std::string said_as_nobody(const std::function<void()>& call) {
+  constexpr uid_t kNobody = 65534;
+  ::setfsgid(kNobody);
+  ::setfsuid(kNobody);
+  std::string said;
+  try {
+    call();
+  } catch (const api::ClientError& error) {
+    said = error.what();
+  }
+  ::setfsuid(0);
+  ::setfsgid(0);
+  return said;
+}
 
 std::string code_of(const std::function<void()>& call) {
   try {
@@ -133,4 +156,89 @@ TEST_CASE("a daemon that goes away is unreachable, one that comes back is not") 
   bench.server.emplace(control::ListenSocket(bench.socket, 0600), bench.router,
                        control::ServerOptions{}, Log::silent());
   CHECK(bench.client.status().pid == 77);
+}
+
+TEST_CASE("a daemon that does not answer is given up when the patience for the request is over") {
+  const TemporaryDirectory directory;
+  const std::string socket = (directory.path() / "s").string();
+  const control::ListenSocket listening(socket, 0600);  // connections wait in its queue
+  api::Client client({.socket = socket, .patience = 20ms});
+  for (const std::function<void()>& call : std::vector<std::function<void()>>{
+           [&] { (void)client.status(); }, [&] { (void)client.pin("org/m"); },
+           [&] { (void)client.remove("org/m"); }, [&] { client.unmount(); }}) {
+    try {
+      call();
+      FAIL("somebody answered");
+    } catch (const api::ClientError& error) {
+      CHECK(error.code() == api::ClientError::kUnreachable);
+      CHECK_THAT(error.what(),
+                 ContainsSubstring(socket) && ContainsSubstring("has not answered for 0."));
+    }
+  }
+}
+
+TEST_CASE("a deadline ends every call, also a long one") {
+  const TemporaryDirectory directory;
+  const std::string socket = (directory.path() / "s").string();
+  const control::ListenSocket listening(socket, 0600);
+  const auto began = std::chrono::steady_clock::now();
+  api::Client client({.socket = socket, .deadline = began});
+  CHECK(code_of([&] { (void)client.update("org/m"); }) == api::ClientError::kUnreachable);
+  CHECK(code_of([&] { (void)client.evict("org/m"); }) == api::ClientError::kUnreachable);
+  CHECK(std::chrono::steady_clock::now() - began < 10s);  // not 40 s and two minutes
+}
+
+TEST_CASE("a job that is not over by the deadline is left to the daemon") {
+  Bench bench;
+  bench.operations.state.with([](auto& s) { s.gate_closed = true; });
+  api::Client client(
+      {.socket = bench.socket.string(), .deadline = std::chrono::steady_clock::now()});
+  CHECK(code_of([&] { (void)client.update("org/m"); }) == "timed_out");
+  bench.operations.open_gate();
+  CHECK(bench.client.update("org/m").changed);
+}
+
+TEST_CASE("a deadline that is over leaves a daemon that answers the time to do so") {
+  Bench bench;
+  api::Client client(
+      {.socket = bench.socket.string(), .deadline = std::chrono::steady_clock::now() - 1s});
+  CHECK(client.status().pid == 77);
+}
+
+TEST_CASE(
+    "what a dying daemon had taken is asked of its successor, but for what may not be repeated") {
+  Bench bench;
+  bench.server.reset();
+  const control::ListenSocket kept(bench.socket, 0600);  // as the keeper keeps it
+  const auto die_over_a_request = [&] {
+    Fd(::accept(kept.fd().value(), nullptr, nullptr)).reset();
+  };
+  {
+    const std::jthread daemons([&] {
+      die_over_a_request();
+      bench.server.emplace(control::ListenSocket(Fd(::dup(kept.fd().value()))), bench.router,
+                           control::ServerOptions{}, Log::silent());
+    });
+    CHECK(bench.client.status().pid == 77);
+  }
+  CHECK(bench.operations.calls() == std::vector<std::string>{"status"});
+  bench.server.reset();
+  api::Client client({.socket = bench.socket.string()});
+  const std::jthread daemon(die_over_a_request);
+  CHECK(code_of([&] { (void)client.evict("org/m"); }) == api::ClientError::kUnreachable);
+}
+
+TEST_CASE("whoever may not connect is told who may") {
+  if (::geteuid() != 0) SKIP("only root can become somebody who may not");
+  Bench bench;
+  std::filesystem::permissions(bench.directory.path(), std::filesystem::perms(0711));
+  const auto told = [&] {
+    REQUIRE(::chown(bench.socket.c_str(), 0, 54321) == 0);  // none that root may happen to be in
+    ::chmod(bench.socket.c_str(), 0660);
+    return said_as_nobody([&] { (void)bench.client.status(); });
+  };
+  CHECK_THAT(told(), ContainsSubstring("Permission denied; run it with sudo, or as a member of the "
+                                       "group 54321"));
+  std::filesystem::permissions(bench.directory.path(), std::filesystem::perms(0700));
+  CHECK(told().ends_with("Permission denied; run it with sudo"));
 }

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <optional>
 #include <utility>
+#include <vector>
 
 using namespace weightfs;
 using namespace weightfs::control;
@@ -94,4 +95,17 @@ TEST_CASE("paths that cannot be sockets are refused") {
         Errc::kInvalid);
   CHECK(error_of([&] { ListenSocket("", 0600); }) == Errc::kInvalid);
   CHECK(error_of([&] { ListenSocket(file / "s", 0600); }).has_value());
+}
+
+TEST_CASE("a queue that is full is busy, and nobody waits for it") {
+  const tests::TemporaryDirectory directory;
+  const auto path = directory.path() / "s";
+  const ListenSocket socket(path, 0600);
+  std::vector<Fd> queue;
+  std::optional<Errc> error;
+  while (!error && queue.size() < 1000) {
+    error = error_of([&] { queue.push_back(connect_unix(path)); });
+  }
+  CHECK(error == Errc::kBusy);
+  CHECK(error_of([&] { ListenSocket(path, 0600); }) == Errc::kBusy);
 }

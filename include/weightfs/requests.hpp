@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include <string>
+
+/// The bodies of requests of the control API, as values. As in weightfs/values.hpp, member names
+/// are the keys of the JSON.
+namespace weightfs::api {
+
+struct AddRequest {
+  std::string name;
+  std::string source;
+  bool operator==(const AddRequest&) const = default;
+};
+
+struct PinRequest {
+  std::string reason;
+  bool operator==(const PinRequest&) const = default;
+};
+
+struct UnmountRequest {
+  bool lazy = false;
+  bool operator==(const UnmountRequest&) const = default;
+};
+
+}  // namespace weightfs::api
