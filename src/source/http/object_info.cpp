@@ -4,6 +4,8 @@
 
 #include "base/error.hpp"
 #include "net/http_date.hpp"
+#include "net/percent_encoding.hpp"
+#include "net/url.hpp"
 #include "source/http/content_range.hpp"
 #include "source/http/status.hpp"
 
@@ -25,6 +27,17 @@ ObjectInfo info_of(const net::ResponseHead& head, std::uint64_t length) {
   return info;
 }
 
+/// Where a server sends whoever asks for a directory without the '/': what comes from there is a
+/// page about it, or a refusal of that page.
+void refuse_directory(const net::Url& url, const net::ResponseHead& head) {
+  const auto decoded = [](const std::string& path) {
+    return net::percent_decode(path).value_or(path);
+  };
+  const net::Url last = net::Url::parse(head.effective_url);
+  if (decoded(last.path()) != decoded(url.path()) + "/") return;
+  throw Error(Errc::kInvalid, "is a directory: put a '/' at the end of its URL");
+}
+
 bool is_compressed(const net::ResponseHead& head) {
   return head.header("content-encoding").value_or("identity") != "identity";
 }
@@ -40,6 +53,7 @@ std::optional<ObjectInfo> ask_with_head(net::HttpClient& http, const std::string
                                         const std::stop_token& stop) {
   const net::ResponseHead head =
       http.fetch({.method = net::Method::kHead, .url = url}, 0, stop).first;
+  refuse_directory(net::Url::parse(url), head);
   if (head_is_final(head.status)) throw_status(head);
   if (head.status != 200 || is_compressed(head)) return std::nullopt;
   const auto length = parse_length(head.header("content-length").value_or(""));
@@ -65,6 +79,7 @@ ObjectInfo ask_about(net::HttpClient& http, const std::string& url, const std::s
 
   std::optional<ObjectInfo> info;
   const auto on_head = [&](const net::ResponseHead& head) {
+    refuse_directory(net::Url::parse(url), head);
     auto length = length_in(head);
     if (!length && head.status == 416 && from_head) length = 0;
     if (head.status != 200 && head.status != 206 && !(head.status == 416 && length)) {

@@ -18,7 +18,8 @@ struct ObjectInfo {
 };
 
 /// Asks with HEAD, and where that is refused or does not say the length, with a GET of the first
-/// byte. Error: as throw_status; kUnsupported where neither says the length; what HttpClient
+/// byte. Error: as throw_status; kUnsupported where neither says the length; kInvalid where the
+/// server sends on to the same URL with a '/' behind it, as for a directory; what HttpClient
 /// throws.
 [[nodiscard]] ObjectInfo ask_about(net::HttpClient& http, const std::string& url,
                                    const std::stop_token& stop);

@@ -52,6 +52,40 @@ TEST_CASE("a single file is named by its URL and known by its validator") {
   CHECK(site.source.resolve({}).files()[0].validator != file.validator);
 }
 
+TEST_CASE("a directory without its slash is no file, whatever is behind the redirect") {
+  Site site("/models/a%20b");
+  for (const int status : {200, 403, 404, 500}) {
+    CAPTURE(status);
+    for (const bool head_works : {true, false}) {
+      site.origin.set_fault([=](const SeenRequest& request, Connection& connection) {
+        if (request.method == "HEAD" && !head_works) {
+          connection.send(answer(405, {}, ""));
+        } else if (request.target.ends_with('/')) {
+          connection.send(answer(status, {}, request.method == "HEAD" ? "" : "<html>"));
+        } else {
+          connection.send(answer(301, {{"Location", "/models/a%20b/"}}, ""));
+        }
+        return true;
+      });
+      const auto failure = failure_of([&] { static_cast<void>(site.source.resolve({})); });
+      REQUIRE(failure);
+      CHECK(failure->code == Errc::kInvalid);
+      CHECK(failure->message ==
+            site.origin.url("/models/a%20b") + ": is a directory: put a '/' at the end of its URL");
+    }
+  }
+}
+
+TEST_CASE("a file whose redirect leads to a place that ends with a slash is one") {
+  Site site("/dir/model.bin", {{"/", {pattern(100), "\"v1\"", kDate}}});
+  site.origin.set_fault([](const SeenRequest& request, Connection& connection) {
+    if (request.target == "/") return false;
+    connection.send(answer(302, {{"Location", "/"}}, ""));
+    return true;
+  });
+  CHECK(site.source.resolve({}).files().at(0).size == 100);
+}
+
 TEST_CASE("any range arrives whole, and paths are encoded") {
   const std::string content = pattern(300'000);
   const std::string path = "a#b?c%d/e f\xff";
