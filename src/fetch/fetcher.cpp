@@ -106,6 +106,12 @@ FillPtr Fetcher::State::fill(const Target& target) {
 FillRegistry::Made Fetcher::State::make(const Target& target) {
   const bool strict = context_.options.verify == Verify::kStrict;
   if (keep_ == Keep::kMemoryOnly) {
+    if (strict && !context_.options.store_error.empty()) {
+      throw Error(Errc::kIo,
+                  "verify=strict needs the store, which could not be opened when the "
+                  "daemon started: " +
+                      context_.options.store_error);
+    }
     if (strict) {
       throw Error(Errc::kUnsupported,
                   "verify=strict needs the store, which this mode leaves alone");

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 namespace weightfs::fetch {
 
@@ -28,6 +29,8 @@ struct FetcherOptions {
   /// and under kMemoryOnly, reads fail rather than give out what nobody verified.
   Verify verify = Verify::kStream;
   Keep keep = Keep::kStore;
+  /// Why kMemoryOnly, where it is not what the settings want: for messages.
+  std::string store_error;
   unsigned hash_threads = 2;
   std::uint64_t stream_memory = 128ULL << 20;  ///< for all fills that go past the disk, bytes
   std::chrono::milliseconds checkpoint_interval{1'000};

@@ -3,6 +3,7 @@
 #include "fetch_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
 
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -242,7 +243,16 @@ TEST_CASE_METHOD(FetchFixture, "strict gives out nothing that was not verified, 
   SECTION("the mode leaves the store alone") {
     options.keep = Keep::kMemoryOnly;
     start();
-    CHECK_THROWS_AS(this->fill("a", kMiB), Error);
+    CHECK_THROWS_WITH((void)this->fill("a", kMiB),
+                      "verify=strict needs the store, which this mode leaves alone");
+  }
+  SECTION("the store could not be opened") {
+    options.keep = Keep::kMemoryOnly;
+    options.store_error = "the disk is gone";
+    start();
+    CHECK_THROWS_WITH((void)this->fill("a", kMiB),
+                      "verify=strict needs the store, which could not be opened when the daemon "
+                      "started: the disk is gone");
   }
   SECTION("the disk fails under way") {
     start();
