@@ -16,7 +16,8 @@ namespace weightfs::cli {
 /// The store of a daemon. Where a daemon takes over a mount whose store it cannot open, because the
 /// disk has failed or was made read-only, readers wait already, and are not to wait for a person:
 /// an empty store in a temporary directory takes its place, nothing is kept, and reads stream from
-/// their sources until a daemon is started that can open the store again.
+/// their sources until a daemon is started that can open the store again. That directory goes with
+/// the object, or, where the daemon was killed, with the start of the next one.
 class NodeStore {
  public:
   enum class Mount { kNew, kTakenOver };

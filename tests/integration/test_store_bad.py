@@ -88,8 +88,11 @@ def test_a_store_that_becomes_read_only_streams(weightfs, folder, nginx, small):
 @pytest.mark.parametrize("how", ["read-only", "gone"])
 def test_a_daemon_that_finds_its_store_failed_serves_past_it(weightfs, folder, nginx, small, how, mode):
     with mounts.ext4(folder, 64) as disk:
+        temporary = folder / "tmp"
+        temporary.mkdir()
+        temporary.chmod(0o777)
         mounted = weightfs({NAME: nginx.url("small/")}, store=disk / "store",
-                           passthrough=mode == "passthrough")
+                           passthrough=mode == "passthrough", env={"TMPDIR": str(temporary)})
         mounted.wait(NAME)
         if how == "read-only":
             # As the kernel does where errors=remount-ro.
@@ -100,8 +103,13 @@ def test_a_daemon_that_finds_its_store_failed_serves_past_it(weightfs, folder, n
         before = mounted.status()["pid"]
         processes.kill(before)
         same_tree(mounted.mount / NAME, small)
-        assert mounted.status()["pid"] != before
+        before, first = mounted.status()["pid"], before
+        assert before != first
+        processes.kill(before)
+        mounted.wait_new_daemon(before)
+        assert len(os.listdir(temporary)) == 1, "what a killed daemon made goes with the next start"
         mounted.stop()
+        assert os.listdir(temporary) == []
 
 
 # ---- kinds of filesystems
