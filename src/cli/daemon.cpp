@@ -7,6 +7,7 @@
 #include "cli/descriptor_limit.hpp"
 #include "cli/drop_privileges.hpp"
 #include "cli/node.hpp"
+#include "cli/outside_mount.hpp"
 #include "cli/predecessor.hpp"
 #include "cli/setting_flags.hpp"
 #include "cli/stop_signals.hpp"
@@ -65,7 +66,11 @@ class DaemonCommand final : public Command {
     if (keeper_socket_.empty() == (keeper_fd_ < 0)) {
       throw UsageError("either --keeper or --keeper-fd says where the keeper is");
     }
+    const OutsideMount outside;
+    outside.check("the keeper's socket", keeper_socket_);
+    outside.check("the configuration file", config_file(context.setting_sources()));
     const Settings settings = flags_.load(context).settings;
+    outside.check(settings);
     const Log log = Log::to_stderr(settings.log_level);
     const Fd stop = block_stop_signals();
     raise_descriptor_limit();

@@ -2,6 +2,7 @@
 // Copyright the weightfs authors
 #include "cli/commands.hpp"
 
+#include "cli/outside_mount.hpp"
 #include "cli/process_user.hpp"
 #include "cli/setting_flags.hpp"
 #include "cli/stop_signals.hpp"
@@ -26,6 +27,7 @@ class KeeperCommand final : public Command {
 
   ExitCode run(Context& context) override {
     static_cast<void>(context);
+    OutsideMount(mountpoint_).check("the keeper's socket", listen_);
     if (::geteuid() != 0)
       throw Error(Errc::kPermission, "the keeper mounts, and needs root for it");
     const ProcessUser user = find_user(user_);

@@ -7,13 +7,18 @@
 #include "cli/daemon_directories.hpp"
 #include "cli/detach.hpp"
 #include "cli/log_file.hpp"
+#include "cli/outside_mount.hpp"
+#include "cli/printable.hpp"
 #include "cli/setting_flags.hpp"
 #include "cli/stop_signals.hpp"
 #include "keeper/keeper.hpp"
 
+#include <fmt/format.h>
+
 #include <unistd.h>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace weightfs::cli {
@@ -32,7 +37,10 @@ class MountCommand final : public Command {
   }
 
   ExitCode run(Context& context) override {
+    const OutsideMount outside(mountpoint_);
+    outside.check("the configuration file", config_file(context.setting_sources()));
     const Settings settings = flags_.load(context).settings;
+    outside.check(settings);
     if (::geteuid() != 0) {
       throw Error(Errc::kPermission,
                   "mounting needs root; the daemon itself runs without privilege");
@@ -62,10 +70,16 @@ class MountCommand final : public Command {
     const std::filesystem::path path = settings.state / "weightfs.log";
     const Fd log = open_log_file(path, user);
     const off_t before = ::lseek(log.value(), 0, SEEK_END);
-    const Detached outcome = detach(
-        {.log = log, .is_ready = [&](pid_t keeper) { return is_served_by(context, keeper); }});
+    std::optional<api::Status> status;
+    // Another daemon may answer on the same socket: the one that keeps this one from starting.
+    const auto is_ready = [&](pid_t keeper) {
+      status = status_of(context);
+      return status && status->keeper_pid == keeper;
+    };
+    const Detached outcome = detach({.log = log, .is_ready = is_ready});
     if (outcome.as == Detached::As::kChild) return true;
     if (outcome.as == Detached::As::kReady) {
+      tell_of_missing(status->missing_models, context.streams());
       detached_ = ExitCode::kDone;
       return false;
     }
@@ -90,12 +104,20 @@ class MountCommand final : public Command {
     }
   }
 
-  // Another daemon may answer on the same socket: the one that keeps this one from starting.
-  static bool is_served_by(const Context& context, pid_t keeper) {
+  static std::optional<api::Status> status_of(const Context& context) {
     try {
-      return context.client().status().keeper_pid == keeper;
+      return context.client().status();
     } catch (const std::exception&) {
-      return false;
+      return std::nullopt;
+    }
+  }
+
+  // The mount serves without them, so the command has done its work.
+  static void tell_of_missing(const std::vector<api::MissingModel>& missing, Streams& streams) {
+    for (const api::MissingModel& model : missing) {
+      streams.err << fmt::format("weightfs: mounted without {}: {}{}\n", printable(model.name),
+                                 printable(model.error.message),
+                                 model.retrying ? "; the daemon goes on trying" : "");
     }
   }
 
@@ -127,11 +149,15 @@ CommandEntry mount_command() {
           "it, "
           "which runs as --user without any privilege and does everything else. Runs in the "
           "foreground until SIGTERM, SIGINT or weightfs unmount; with --detach it returns once the "
-          "mount is ready and logs to weightfs.log in the state directory.\n\n"
+          "mount is ready and logs to weightfs.log in the state directory. A --model that could "
+          "not be added does not end the mount: the log and weightfs status say why, --detach says "
+          "it on standard error, too, and still returns 0. What was out of reach is tried again."
+          "\n\n"
           "The store is a cache and can be wiped at any time; the state holds the catalog. Both "
           "are "
           "made where they are missing and given to the daemon's user; a directory that holds "
-          "anything else is refused. A mount that a dead keeper left behind is replaced.",
+          "anything else is refused, and so is one that overlaps with the mount point: the daemon "
+          "would wait for itself. A mount that a dead keeper left behind is replaced.",
       .make = [] { return std::unique_ptr<Command>(std::make_unique<MountCommand>()); },
   };
 }

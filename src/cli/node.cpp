@@ -46,6 +46,7 @@ fetch::FetcherOptions fetcher_options(const Settings& settings, const NodeStore&
   options.verify = settings.verify;
   options.hash_threads = settings.hash_threads;
   options.keep = settings.keeps() && store.keeps() ? fetch::Keep::kStore : fetch::Keep::kMemoryOnly;
+  options.store_error = store.error();
   return options;
 }
 
@@ -202,6 +203,11 @@ control::MountInfo Node::mount_info() {
           .keeper_pid = session_handle_.keeper_pid,
           .passthrough_active = status.active,
           .passthrough_reason = status.reason};
+}
+
+// The server, through which this is asked, comes after the adder and goes before it.
+std::vector<api::MissingModel> Node::missing_models() {
+  return model_adder_->missing();
 }
 
 void Node::unmount(control::Unmount how) {

@@ -63,6 +63,7 @@ class Node final : public control::MountView {
     filesystem_.bytes_discarded(content_key);
   }
   [[nodiscard]] control::MountInfo mount_info() override;
+  [[nodiscard]] std::vector<api::MissingModel> missing_models() override;
   [[nodiscard]] std::optional<vfs::Place> locate(const std::string& path) override {
     return filesystem_.walk(path);
   }

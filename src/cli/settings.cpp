@@ -169,6 +169,10 @@ void check_strict_keeps(const LoadedSettings& loaded) {
 
 }  // namespace
 
+std::filesystem::path config_file(const SettingSources& sources) {
+  return config_path(sources).path;
+}
+
 LoadedSettings load_settings(const SettingSources& sources) {
   const ConfigFile file = read_config(sources, UnknownKeys::kRefuse);
   LoadedSettings loaded;

@@ -85,6 +85,9 @@ struct SettingSources {
 inline constexpr std::string_view kDefaultConfig = "/etc/weightfs/config.json";
 inline constexpr std::string_view kConfigVariable = "WEIGHTFS_CONFIG";
 
+/// The file that load_settings reads, be it there or not.
+[[nodiscard]] std::filesystem::path config_file(const SettingSources& sources);
+
 /// Flag, else environment, else file, else default. Error(kInvalid) names where the bad value
 /// stands and what would be right; kNotFound, kPermission for a configuration file that cannot be
 /// read. The models of all places together are the models; of two with one name the higher place

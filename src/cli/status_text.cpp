@@ -43,9 +43,14 @@ std::string fill_text(const api::FillStatus& fill) {
       fill.size == 0 ? 100
                      : static_cast<std::uint64_t>(static_cast<double>(fill.written) * 100 /
                                                   static_cast<double>(fill.size));
-  std::string text = fmt::format("{}/{}  {}%  {} of {}  {}/s  {} connections", fill.name, fill.path,
-                                 percent, readable_size(fill.written), readable_size(fill.size),
-                                 readable_size(fill.rate), fill.connections);
+  std::string also;
+  if (!fill.also.empty()) also = fmt::format(" (also {}", fill.also.front());
+  if (fill.also.size() > 1) also += fmt::format(" and {} more", fill.also.size() - 1);
+  if (!also.empty()) also += ")";
+  std::string text =
+      fmt::format("{}/{}{}  {}%  {} of {}  {}/s  {} connections", fill.name, fill.path, also,
+                  percent, readable_size(fill.written), readable_size(fill.size),
+                  readable_size(fill.rate), fill.connections);
   if (fill.parked > 0) text += fmt::format(", {} reads wait", fill.parked);
   if (fill.streaming) text += ", past the disk";
   if (fill.error) text += ": " + fill.error->message;
@@ -63,6 +68,10 @@ std::string status_text(const api::Status& status) {
   text += line("mount", mount_text(status));
   text += line("store", store_text(status.store));
   text += line("models", fmt::format("{}", status.models));
+  for (const api::MissingModel& model : status.missing_models) {
+    text += line("missing", fmt::format("{}: {}{}", model.name, model.error.message,
+                                        model.retrying ? "; trying again" : ""));
+  }
   text += line("cache", fmt::format("{} hits ({}), {} misses (readers waited for {})",
                                     status.cache.hits, readable_size(status.cache.hit_bytes),
                                     status.cache.misses, readable_size(status.cache.miss_bytes)));

@@ -68,6 +68,7 @@ void each_field(IsValue<api::FetchStatus> auto& value, auto&& visit) {
 void each_field(IsValue<api::FillStatus> auto& value, auto&& visit) {
   visit("name", value.name);
   visit("path", value.path);
+  visit("also", value.also);
   visit("state", value.state);
   visit("want", value.want);
   visit("size", value.size);
@@ -79,6 +80,12 @@ void each_field(IsValue<api::FillStatus> auto& value, auto&& visit) {
   visit("connections", value.connections);
   visit("streaming", value.streaming);
   visit("error", value.error);
+}
+
+void each_field(IsValue<api::MissingModel> auto& value, auto&& visit) {
+  visit("name", value.name);
+  visit("error", value.error);
+  visit("retrying", value.retrying);
 }
 
 void each_field(IsValue<api::Status> auto& value, auto&& visit) {
@@ -95,6 +102,7 @@ void each_field(IsValue<api::Status> auto& value, auto&& visit) {
   visit("fuse", value.fuse);
   visit("fetch", value.fetch);
   visit("models", value.models);
+  visit("missing_models", value.missing_models);
   visit("fills", value.fills);
 }
 

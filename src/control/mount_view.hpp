@@ -6,10 +6,12 @@
 #include "digest/digest.hpp"
 #include "vfs/counters.hpp"
 #include "vfs/places.hpp"
+#include "weightfs/values.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace weightfs::control {
 
@@ -27,6 +29,8 @@ class MountView {
 
   [[nodiscard]] virtual vfs::Counters counters() = 0;
   [[nodiscard]] virtual MountInfo mount_info() = 0;
+  /// What the configuration names and the catalog does not have.
+  [[nodiscard]] virtual std::vector<api::MissingModel> missing_models() = 0;
   /// What a path leads to, relative to the mount point. nullopt: there is nothing.
   [[nodiscard]] virtual std::optional<vfs::Place> locate(const std::string& path) = 0;
   /// The sentence that ended the last fill of this content (fetch::Target::key or unlearned_key).

@@ -92,10 +92,15 @@ class Service final : public Operations {
 
   void describe(api::Why& why, const vfs::Place& view) const;
   [[nodiscard]] bool is_current(const std::string& name, const snapshot::Snapshot& snapshot) const;
+  void explain_content(api::Why& why, bool complete, const snapshot::Snapshot& shown) const;
   void explain_file(api::Why& why, const vfs::Place& place) const;
-  void explain_directory(api::Why& why, const vfs::Place& place) const;
+  void explain_directory(api::Why& why, const vfs::Place& place);
   void explain_absent(api::Why& why, std::string_view inside) const;
   [[nodiscard]] std::string name_of(const snapshot::Snapshot& snapshot) const;
+  [[nodiscard]] std::vector<std::string> others_with(const fetch::Target& target,
+                                                     const std::string& name) const;
+  [[nodiscard]] std::string fetch_now(const std::string& name,
+                                      const snapshot::Snapshot& shown) const;
   [[nodiscard]] api::FillStatus fill_status(const fetch::Fill& fill) const;
   void sample_rates(std::stop_token stop);
 

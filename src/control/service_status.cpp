@@ -99,6 +99,7 @@ api::Status Service::status() {
                 .failed = fetched.failed,
                 .corrupt = fetched.corrupt},
       .models = parts_.catalog.list().size(),
+      .missing_models = parts_.mount.missing_models(),
       .fills = fills(),
   };
 }
@@ -115,9 +116,11 @@ std::vector<api::FillStatus> Service::fills() {
 api::FillStatus Service::fill_status(const fetch::Fill& fill) const {
   const fetch::FillProgress progress = fill.progress();
   const fetch::Target& target = fill.target();
+  const std::string name = name_of(*target.snapshot);
   api::FillStatus status{
-      .name = name_of(*target.snapshot),
+      .name = name,
       .path = target.file().path,
+      .also = others_with(target, name),
       .state = control::name_of(progress.state),
       .want = control::name_of(progress.want),
       .size = progress.size,
@@ -130,9 +133,27 @@ api::FillStatus Service::fill_status(const fetch::Fill& fill) const {
       .streaming = progress.streaming,
   };
   if (const auto error = fill.error()) {
-    status.error = api::Fault{name(error->code()), error->what()};
+    status.error = api::Fault{weightfs::name(error->code()), error->what()};
   }
   return status;
+}
+
+/// But for the file of the target under `name`.
+std::vector<std::string> Service::others_with(const fetch::Target& target,
+                                              const std::string& name) const {
+  const snapshot::File& wanted = target.file();
+  std::vector<std::string> others;
+  for (const catalog::Model& model : parts_.catalog.list()) {
+    const snapshot::SnapshotPtr snapshot = parts_.catalog.snapshot(model.current);
+    if (!snapshot) continue;
+    const bool same_snapshot = model.current == target.snapshot->key();
+    for (const snapshot::File& file : snapshot->files()) {
+      const bool same_file = same_snapshot && file.path == wanted.path;
+      if (same_file ? model.name == name : !file.sha256 || file.sha256 != wanted.sha256) continue;
+      others.push_back(model.name + "/" + file.path);
+    }
+  }
+  return others;
 }
 
 std::string Service::name_of(const snapshot::Snapshot& snapshot) const {

@@ -31,48 +31,6 @@ std::string size_of(std::uint64_t part, std::uint64_t whole) {
   return fmt::format("{} of {}", readable_size(part), readable_size(whole));
 }
 
-/// Whether a path shows what warm and wait are about.
-enum class Shown { kCurrent, kOtherRevision };
-
-std::string fetch_now(const api::Why& why, Shown shown) {
-  if (shown == Shown::kCurrent) return fmt::format("'weightfs warm {}' fetches it now.", why.name);
-  return fmt::format("It is not the current revision of {}: its bytes come as they are read.",
-                     why.name);
-}
-
-/// State, sentence and next step of a file, from the facts.
-void explain(api::Why& why, bool complete, Shown shown) {
-  if (complete) {
-    why.state = "complete";
-    why.sentence = "Complete: verified, and read at the speed of the local disk.";
-  } else if (why.fill && why.fill->state == "filling") {
-    why.state = "filling";
-    why.sentence = fmt::format("Being fetched: {} are here, {}/s from {} connections.",
-                               size_of(why.resident_bytes, why.size), readable_size(why.fill->rate),
-                               why.fill->connections);
-    if (why.fill->parked > 0) {
-      why.sentence += fmt::format(" {} reads wait for their bytes.", why.fill->parked);
-    }
-    if (shown == Shown::kCurrent) {
-      why.next_step = fmt::format("'weightfs wait {}' returns when it is complete.", why.name);
-    }
-  } else if (why.error) {
-    why.state = "failed";
-    why.sentence = fmt::format("The last attempt to fetch it failed: {}", why.error->message);
-    why.next_step =
-        "The next open tries again; 'weightfs update' asks the source for what it has now.";
-  } else if (why.resident_bytes > 0) {
-    why.state = "partial";
-    why.sentence = fmt::format("Fetched in part: {} are here; the rest comes when it is read.",
-                               size_of(why.resident_bytes, why.size));
-    why.next_step = fetch_now(why, shown);
-  } else {
-    why.state = "not_fetched";
-    why.sentence = fmt::format("Not fetched yet: the first read gets it from {}.", why.source);
-    why.next_step = fetch_now(why, shown);
-  }
-}
-
 }  // namespace
 
 api::Why Service::why(const std::string& path) {
@@ -99,6 +57,49 @@ void Service::describe(api::Why& why, const vfs::Place& view) const {
   why.revision = view.snapshot->revision();
 }
 
+/// warm and wait are about the current revision.
+std::string Service::fetch_now(const std::string& name, const snapshot::Snapshot& shown) const {
+  if (!keeps()) {
+    return "Nothing is kept here ('weightfs status' says why): its bytes come as they are read.";
+  }
+  if (is_current(name, shown)) return fmt::format("'weightfs warm {}' fetches it now.", name);
+  return fmt::format("It is not the current revision of {}: its bytes come as they are read.",
+                     name);
+}
+
+/// State, sentence and next step of a file, from the facts.
+void Service::explain_content(api::Why& why, bool complete, const snapshot::Snapshot& shown) const {
+  if (complete) {
+    why.state = "complete";
+    why.sentence = "Complete: verified, and read at the speed of the local disk.";
+  } else if (why.fill && why.fill->state == "filling") {
+    why.state = "filling";
+    why.sentence = fmt::format("Being fetched: {} are here, {}/s from {} connections.",
+                               size_of(why.resident_bytes, why.size), readable_size(why.fill->rate),
+                               why.fill->connections);
+    if (why.fill->parked > 0) {
+      why.sentence += fmt::format(" {} reads wait for their bytes.", why.fill->parked);
+    }
+    if (keeps() && is_current(why.name, shown)) {
+      why.next_step = fmt::format("'weightfs wait {}' returns when it is complete.", why.name);
+    }
+  } else if (why.error) {
+    why.state = "failed";
+    why.sentence = fmt::format("The last attempt to fetch it failed: {}", why.error->message);
+    why.next_step =
+        "The next open tries again; 'weightfs update' asks the source for what it has now.";
+  } else if (why.resident_bytes > 0) {
+    why.state = "partial";
+    why.sentence = fmt::format("Fetched in part: {} are here; the rest comes when it is read.",
+                               size_of(why.resident_bytes, why.size));
+    why.next_step = fetch_now(why.name, shown);
+  } else {
+    why.state = "not_fetched";
+    why.sentence = fmt::format("Not fetched yet: the first read gets it from {}.", why.source);
+    why.next_step = fetch_now(why.name, shown);
+  }
+}
+
 bool Service::is_current(const std::string& name, const snapshot::Snapshot& snapshot) const {
   const auto model = parts_.catalog.find(name);
   return model && model->current == snapshot.key();
@@ -112,7 +113,12 @@ void Service::explain_file(api::Why& why, const vfs::Place& place) const {
   why.size = file.file().size;
   why.resident_bytes = resident.bytes;
   for (const fetch::FillPtr& fill : parts_.fetcher.fills()) {
-    if (fill->target().key() == file.key()) why.fill = fill_status(*fill);
+    if (fill->target().key() != file.key()) continue;
+    why.fill = fill_status(*fill);
+    // As the path says it: the fill may have begun for another model with the same bytes.
+    why.fill->name = why.name;
+    why.fill->path = why.file;
+    why.fill->also = others_with(file, why.name);
   }
   auto sentence = parts_.mount.last_error(file.key());
   if (!sentence) sentence = parts_.mount.last_error(file.unlearned_key());
@@ -121,16 +127,15 @@ void Service::explain_file(api::Why& why, const vfs::Place& place) const {
   } else if (sentence) {
     why.error = api::Fault{.code = {}, .message = *sentence};
   }
-  const bool current = is_current(why.name, *place.snapshot);
-  explain(why, resident.complete, current ? Shown::kCurrent : Shown::kOtherRevision);
+  explain_content(why, resident.complete, *place.snapshot);
 }
 
-void Service::explain_directory(api::Why& why, const vfs::Place& place) const {
+void Service::explain_directory(api::Why& why, const vfs::Place& place) {
   why.state = "directory";
   if (!place.is_view()) {
     why.sentence = place.tree.kind == vfs::TreeTable::Kind::kSnapshots
                        ? "The directory of snapshots, by their ids."
-                       : "A directory of models.";
+                       : "A directory of models: 'weightfs ls' lists them.";
     return;
   }
   describe(why, place);
@@ -149,8 +154,16 @@ void Service::explain_directory(api::Why& why, const vfs::Place& place) const {
   } else {
     why.sentence = fmt::format("A directory of {}, of which {} are here.", why.name,
                                size_of(why.resident_bytes, why.size));
-    const bool current = is_current(why.name, *place.snapshot);
-    why.next_step = fetch_now(why, current ? Shown::kCurrent : Shown::kOtherRevision);
+    why.next_step = fetch_now(why.name, *place.snapshot);
+    if (!keeps() || !is_current(why.name, *place.snapshot)) return;
+    const api::Progress warm = progress(why.name);
+    if (warm.running) {
+      why.sentence += " The model is being fetched.";
+      why.next_step = fmt::format("'weightfs wait {}' returns when it is complete.", why.name);
+    } else if (warm.error) {
+      why.sentence += " The last attempt to fetch all of the model failed.";
+      why.error = warm.error;
+    }
   }
 }
 

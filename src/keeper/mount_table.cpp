@@ -78,9 +78,13 @@ std::vector<MountEntry> parse_mount_table(std::string_view text) {
   return entries;
 }
 
+std::vector<MountEntry> mount_table() {
+  return parse_mount_table(read_file("/proc/self/mountinfo", kTableLimit));
+}
+
 std::optional<Place> place_of(int descriptor) {
   const int id = mount_id_of(descriptor);
-  for (MountEntry& entry : parse_mount_table(read_file("/proc/self/mountinfo", kTableLimit))) {
+  for (MountEntry& entry : mount_table()) {
     if (entry.id == id) {
       std::error_code error;
       const auto path =

@@ -20,6 +20,8 @@ struct MountEntry {
 
 /// Lines that make no sense are left out.
 [[nodiscard]] std::vector<MountEntry> parse_mount_table(std::string_view text);
+/// What this process has mounted. Error(kIo).
+[[nodiscard]] std::vector<MountEntry> mount_table();
 
 /// The mount that a descriptor (O_PATH is enough) lies in, and the path that it was opened by,
 /// without links. Neither sends a request to the filesystem, so they are safe on one that is dead

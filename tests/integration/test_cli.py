@@ -5,6 +5,7 @@
 import errno
 import json
 import os
+import signal
 import subprocess
 import time
 
@@ -113,6 +114,45 @@ def test_strict_verification_where_nothing_is_kept_is_refused_at_once(folder, ot
     assert not (folder / "store").exists()
 
 
+def overlaps(folder):
+    """A mount point, and options that make a daemon on it wait for itself."""
+    point = folder / "over/point"
+    point.mkdir(parents=True)
+    os.symlink(point, folder / "link")
+    apart = {"--store": folder / "store", "--state": folder / "state", "--socket": folder / "s"}
+    for change in ({"--store": point / "store"}, {"--state": folder / "link/state"}, {"--socket": point / "s"},
+                   {"--config": point / "config.json"}, {"--store": folder / "over"},
+                   {"--state": folder / "over"}):
+        yield point, [str(word) for option in (apart | change).items() for word in option]
+
+
+def test_a_mount_over_what_its_daemon_needs_is_refused_at_once(folder):
+    for point, options in overlaps(folder):
+        done = bare("mount", point, *options)
+        assert done.returncode == 2 and str(point) in done.stderr, done.stderr
+        assert not mounts.at(point) and sorted(os.listdir(folder)) == ["link", "over"] and not os.listdir(point)
+    done = bare("keeper", point, "--listen", folder / "link/keeper.sock")
+    assert done.returncode == 2 and str(point) in done.stderr, done.stderr
+
+
+def test_a_daemon_apart_whose_mount_covers_what_it_needs_ends_at_once(folder):
+    cases = list(overlaps(folder))
+    point, socket = cases[0][0], folder / "k"
+    keeper = subprocess.Popen([str(binary()), "keeper", str(point), "--listen", str(socket)],
+                              stderr=subprocess.DEVNULL)
+    try:
+        until(socket.exists, 10, "the keeper listens")
+        for _, options in cases:
+            done = bare("daemon", "--keeper", socket, *options)
+            assert done.returncode == 2 and str(point) in done.stderr, done.stderr
+        done = bare("daemon", "--keeper", point / "k", "--store", folder / "store")
+        assert done.returncode == 2 and str(point) in done.stderr, done.stderr
+    finally:
+        keeper.terminate()
+        keeper.wait(20)
+        mounts.detach(point)
+
+
 # ---- life of a model
 
 def test_add_ls_and_rm(weightfs, nginx, small):
@@ -204,6 +244,18 @@ def test_warm_returns_at_once_and_wait_returns_when_all_is_verified(weightfs, or
     mounted.cli("wait", NAME)
     assert {file.sha256 for file in small.files.values()} <= mounted.blobs()
     assert mounted.cli("wait", NAME, "--timeout", "1s").returncode == 0
+
+
+def test_wait_keeps_to_its_time_though_the_daemon_is_stopped(weightfs, nginx):
+    mounted = weightfs({NAME: nginx.url("small/")})
+    pid = mounted.kill_daemon(signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        done = mounted.cli("wait", NAME, "--timeout", "1s", check=False)
+        assert done.returncode == 4 and "not answered" in done.stderr
+        assert time.monotonic() - began < 5
+    finally:
+        processes.kill(pid, signal.SIGCONT)
 
 
 def test_warm_with_wait_is_both(weightfs, nginx, small):
@@ -361,6 +413,20 @@ def test_detach_tells_of_a_failed_start(weightfs, folder):
                           stdin=subprocess.DEVNULL)
     assert done.returncode == 3  # as without --detach: not found
     assert str(folder / "missing") in done.stderr
+
+
+def test_detach_tells_of_a_model_that_could_not_be_added(weightfs, nginx, folder):
+    mounted = weightfs({NAME: nginx.url("small/"), "org/typo": nginx.url("no/such/")}, start=False)
+    done = subprocess.run([*mounted.command(), "--detach"], capture_output=True, text=True, timeout=60,
+                          stdin=subprocess.DEVNULL)
+    try:
+        assert done.returncode == 0, done.stderr
+        assert "org/typo" in done.stderr and "404" in done.stderr and NAME not in done.stderr
+        status = mounted.status()
+        mounted._pids |= {status["pid"], status["keeper_pid"]}
+        assert [model["name"] for model in status["missing_models"]] == ["org/typo"]
+    finally:
+        mounted.cli("unmount", check=False)
 
 
 def test_keeper_and_daemon_started_apart(weightfs, nginx, small, folder):

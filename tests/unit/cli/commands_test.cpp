@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -112,6 +113,15 @@ TEST_CASE("commands say what they did in a line") {
   CHECK(std::ranges::find(calls, "evict org/m dry") != calls.end());
 }
 
+TEST_CASE("pin does not promise what is not being done") {
+  Bench bench;
+  bench.progress({{.name = "org/m", .bytes = 10}});
+  CHECK(
+      bench.run({"pin", "org/m"}).out ==
+      "org/m: pinned, but what is missing is not being fetched: 'weightfs warm org/m' says why\n");
+  CHECK(bench.run({"pin", "pinned"}).out == "pinned: pinned\n");
+}
+
 TEST_CASE("a name that is not there is status 3, a refusal is status 1, with the sentence") {
   Bench bench;
   for (const char* command : {"rm", "update", "warm", "wait", "pin", "unpin", "evict", "ls"}) {
@@ -179,6 +189,17 @@ TEST_CASE("wait is status 3 when its time is over, and 1 when a file failed") {
   CHECK(failed.err == "weightfs: org/m: x is corrupt\n");
 }
 
+TEST_CASE("wait keeps to its time with a daemon that does not answer") {
+  const TemporaryDirectory directory;
+  const std::string socket = (directory.path() / "s").string();
+  const control::ListenSocket listening(socket, 0600);
+  const auto began = std::chrono::steady_clock::now();
+  const Outcome outcome = run_program({"--socket", socket, "wait", "org/m", "--timeout", "1s"});
+  CHECK(outcome.status == 4);
+  CHECK_THAT(outcome.err, ContainsSubstring("has not answered"));
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(10));  // not 20
+}
+
 TEST_CASE("wait asks for the warm again when a new daemon knows nothing of it") {
   Bench bench;
   const api::Progress idle{.name = "org/m", .bytes = 100};
@@ -210,8 +231,11 @@ TEST_CASE("status for a person says what matters") {
                 .mode = "prod",
                 .mount = "/models",
                 .passthrough = {false, "the kernel is older than 6.9"},
+                .missing_models = {{"org/typo", {"not_found", "no such source"}, false},
+                                   {"org/away", {"unavailable", "no answer"}, true}},
                 .fills = {{.name = "org/m",
                            .path = "x",
+                           .also = {"org/n/x", "org/n/y"},
                            .size = 100,
                            .written = 50,
                            .parked = 2,
@@ -220,7 +244,9 @@ TEST_CASE("status for a person says what matters") {
   const std::string text = bench.run({"status"}).out;
   CHECK_THAT(text, ContainsSubstring("pid 7, keeper 6, up 1m 05s, mode prod"));
   CHECK_THAT(text, ContainsSubstring("/models, no passthrough: the kernel is older than 6.9"));
-  CHECK_THAT(text,
-             ContainsSubstring("org/m/x  50%  50 B of 100 B  0 B/s  16 connections, 2 reads wait"));
+  CHECK_THAT(text, ContainsSubstring("missing   org/typo: no such source\n"
+                                     "missing   org/away: no answer; trying again\n"));
+  CHECK_THAT(text, ContainsSubstring("org/m/x (also org/n/x and 1 more)  50%  50 B of 100 B  0 B/s "
+                                     " 16 connections, 2 reads wait"));
   CHECK(bench.run({"mode"}).out == "prod\n");
 }

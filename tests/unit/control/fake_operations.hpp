@@ -66,6 +66,7 @@ class FakeOperations final : public control::Operations {
     record("add " + request.name + " " + request.source);
     pass_gate(job, {"resolving", 0, 0});
     if (request.source.ends_with("missing")) throw Error(Errc::kNotFound, "no such source");
+    if (request.source.ends_with("away")) throw TransientError(Errc::kUnavailable, "no answer");
     const api::Model model{.name = request.name, .source = request.source, .file_count = 4};
     state.with([&](State& s) { s.models.push_back(model); });
     return model;

@@ -41,6 +41,9 @@ class FakeMount final : public control::MountView {
   control::MountInfo mount_info() override {
     return {.mountpoint = "/models", .keeper_pid = 42, .passthrough_reason = "a fake"};
   }
+  std::vector<api::MissingModel> missing_models() override {
+    return {{.name = "org/missing", .error = {"unavailable", "no answer"}, .retrying = true}};
+  }
   std::optional<vfs::Place> locate(const std::string& path) override { return places_.walk(path); }
   std::optional<std::string> last_error(const Digest&) override { return std::nullopt; }
   void blob_gone(const Digest& digest) override { record("gone " + digest.short_hex()); }

@@ -115,6 +115,10 @@ TEST_CASE("where nothing is kept, warm says so and pin does not fail") {
   CHECK(error_of([&] { (void)running.service.warm("m"); }) == Errc::kUnsupported);
   CHECK(running.service.pin("m", "").pinned);
   CHECK(running.service.status().store.error.empty());
+  for (const char* path : {"m", "m/model.bin"}) {
+    CAPTURE(path);
+    CHECK_THAT(running.service.why(path).next_step, ContainsSubstring("Nothing is kept here"));
+  }
 }
 
 TEST_CASE("a store that could not be opened is the reason why nothing is kept") {
@@ -330,6 +334,7 @@ TEST_CASE("status puts the layers' counters together") {
   const api::Status status = bench.service.status();
   CHECK(status.pid == ::getpid());
   CHECK(status.keeper_pid == 42);
+  CHECK(status.missing_models == bench.mount.missing_models());
   CHECK(status.mount == "/models");
   CHECK(status.mode == "prod");
   CHECK_FALSE(status.passthrough.active);
@@ -340,6 +345,24 @@ TEST_CASE("status puts the layers' counters together") {
   CHECK(status.fuse.opens == 3);
   CHECK(status.models == 2);
   CHECK(status.fills.empty());
+}
+
+TEST_CASE(
+    "a fill names every file that waits for its bytes, and why names the one that was asked "
+    "about") {
+  Bench bench;
+  const api::Model first = bench.service.model("org/m").model;
+  (void)bench.service.add({"org/again", first.source}, {});
+  const fetch::FillPtr fill = bench.open("org/m", "model.bin");
+  const std::vector<api::FillStatus> fills = bench.service.fills();
+  REQUIRE(fills.size() == 1);
+  CHECK(fills[0].name == "org/again");  // either has the snapshot
+  CHECK(fills[0].path == "model.bin");
+  CHECK(fills[0].also == std::vector<std::string>{"org/m/model.bin"});
+  const api::Why why = bench.service.why("org/m/model.bin");
+  REQUIRE(why.fill);
+  CHECK(why.fill->name == "org/m");
+  CHECK(why.fill->also == std::vector<std::string>{"org/again/model.bin"});
 }
 
 TEST_CASE("why tells each state of a path apart") {
@@ -357,6 +380,7 @@ TEST_CASE("why tells each state of a path apart") {
   CHECK(warm.sha256 == Digest::of(kWeights).hex());
   CHECK(state("/models") == "directory");
   CHECK(state("/models/org") == "directory");
+  CHECK_THAT(bench.service.why("/models/org").sentence, ContainsSubstring("weightfs ls"));
   CHECK(state("/models/org/m") == "directory");
   for (const char* slashed : {"/models/", "/models/org/", "/models/org/m/", "org/m/"}) {
     CAPTURE(slashed);

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "cli/model_adder.hpp"
+
+#include "../control/fake_operations.hpp"
+#include "../control/temporary_directory.hpp"
+#include "base/clock.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <chrono>
+#include <vector>
+
+using namespace weightfs;
+using namespace weightfs::tests;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Bench {
+  TemporaryDirectory directory;
+  SystemClock clock;
+  catalog::Catalog catalog{directory.path() / "state", clock, Log::silent()};
+  FakeOperations operations;
+  std::vector<cli::ModelSetting> models{{"org/good", "file:///there", "flag --model"},
+                                        {"org/typo", "file:///missing", "flag --model"},
+                                        {"org/slow", "http://host/away", "the file"}};
+};
+
+}  // namespace
+
+TEST_CASE("models that could not be added are told with their reasons, in their order") {
+  Bench bench;
+  const cli::ModelAdder adder(bench.operations, bench.catalog, bench.models, Log::silent());
+  adder.wait_until_tried(30s);
+  CHECK(adder.missing() ==
+        std::vector<api::MissingModel>{{"org/typo", {"not_found", "no such source"}, false},
+                                       {"org/slow", {"unavailable", "no answer"}, true}});
+}
+
+TEST_CASE("a model whose source has not answered is missing for the time being") {
+  Bench bench;
+  bench.models.pop_back();
+  bench.operations.state.with([](auto& s) { s.gate_closed = true; });
+  {
+    const cli::ModelAdder adder(bench.operations, bench.catalog, bench.models, Log::silent());
+    const std::vector<api::MissingModel> missing = adder.missing();
+    REQUIRE(missing.size() == 2);
+    CHECK(missing[0].error.code == "not_ready");
+    CHECK(missing[1].retrying);
+    bench.operations.open_gate();
+    adder.wait_until_tried(30s);
+    CHECK(adder.missing().size() == 1);
+  }
+}
