@@ -74,6 +74,7 @@ class Service final : public Operations {
   [[nodiscard]] Snapshots snapshots_of(const catalog::Model& model, Scope scope) const;
   [[nodiscard]] api::Model summary(const catalog::Model& model) const;
   [[nodiscard]] api::Model summary_of(const std::string& name) const;
+  void require_store(const std::string& otherwise) const;
   [[nodiscard]] bool keeps() const { return parts_.fetcher.keep() == fetch::Keep::kStore; }
 
   [[nodiscard]] snapshot::SnapshotPtr resolve(const source::SourcePtr& source,

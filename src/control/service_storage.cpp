@@ -30,6 +30,14 @@ void refuse_pinned(const catalog::Model& model) {
 
 }  // namespace
 
+/// For what would tell of the empty store that stands in for it.
+void Service::require_store(const std::string& otherwise) const {
+  if (parts_.store_error.empty()) return;
+  throw Error(Errc::kIo,
+              fmt::format("{}: the store could not be opened when the daemon started: {}",
+                          otherwise, parts_.store_error));
+}
+
 std::set<Digest> Service::digests_of(const Snapshots& snapshots) {
   std::set<Digest> digests;
   for (const auto& snapshot : snapshots) {
@@ -144,6 +152,7 @@ api::Freed Service::remove(const std::string& name, DryRun dry_run) {
 api::Freed Service::evict(const std::string& name, Shared shared, DryRun dry_run) {
   const catalog::Model model = require(name);
   refuse_pinned(model);
+  require_store(fmt::format("{} cannot be evicted", name));
   Snapshots kept;
   for (const catalog::Model& other : parts_.catalog.list()) {
     if (other.name == name) continue;
@@ -169,12 +178,8 @@ api::Freed Service::evict(const std::string& name, Shared shared, DryRun dry_run
 
 api::Progress Service::warm(const std::string& name) {
   const catalog::Model model = require(name);
+  require_store(fmt::format("{} cannot be warmed", name));
   if (!keeps()) {
-    if (!parts_.store_error.empty()) {
-      throw Error(Errc::kIo, fmt::format("{} cannot be warmed: the store could not be opened when "
-                                         "the daemon started: {}",
-                                         name, parts_.store_error));
-    }
     throw Error(Errc::kUnsupported,
                 fmt::format("{} cannot be warmed: nothing is kept with mode {} and admission {}",
                             name, parts_.mode, parts_.admission));
@@ -215,6 +220,7 @@ std::vector<std::string> Service::files_with(const Digest& digest) const {
 api::VerifyResult Service::verify(const std::string& name, const Job& job) {
   std::vector<Digest> digests;
   std::uint64_t total = 0;
+  require_store("nothing can be verified");
   if (name.empty()) {
     digests = parts_.store.list();
     total = parts_.store.usage().bytes;

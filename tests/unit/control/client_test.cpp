@@ -11,6 +11,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <poll.h>
 #include <sys/fsuid.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -211,6 +212,8 @@ TEST_CASE(
   bench.server.reset();
   const control::ListenSocket kept(bench.socket, 0600);  // as the keeper keeps it
   const auto die_over_a_request = [&] {
+    pollfd asked{.fd = kept.fd().value(), .events = POLLIN, .revents = 0};  // servers unblock it
+    ::poll(&asked, 1, 10'000);
     Fd(::accept(kept.fd().value(), nullptr, nullptr)).reset();
   };
   {

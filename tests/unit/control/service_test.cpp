@@ -126,6 +126,13 @@ TEST_CASE("a store that could not be opened is the reason why nothing is kept") 
   (void)running.service.add({"m", running.source("m", "model.bin", kWeights)}, {});
   CHECK_THROWS_WITH(running.service.warm("m"), ContainsSubstring("could not be opened") &&
                                                    ContainsSubstring("the disk is on fire"));
+  for (const std::function<void()>& call : std::vector<std::function<void()>>{
+           [&] { (void)running.service.verify("", {}); },
+           [&] { (void)running.service.verify("m", {}); },
+           [&] { (void)running.service.evict("m", Shared::kKeep, DryRun::kNo); }}) {
+    CHECK_THROWS_WITH(call(), ContainsSubstring("could not be opened"));
+  }
+  CHECK(running.service.pin("m", "").pinned);
   CHECK(running.service.status().store.error == "the disk is on fire");
 }
 
