@@ -18,6 +18,8 @@
 
 // What a kill -9 can leave behind, and why each is harmless:
 //   - a log record without its length published: the next append overwrites it;
+//   - a part of a log in the area that is not in use: the next compaction overwrites it; until
+//     then, as when the area that has just been left was not given back, it costs memory only;
 //   - a slot counted as touched, or filled in, but without a node id: it is still free;
 //   - a FUSE_INIT half written: the state says kNone, as before it was read.
 // The processor retires a thread's stores in program order before the kill takes effect, so only
@@ -28,17 +30,19 @@ namespace weightfs::keeper {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x314d'454d'5346'5757ULL;  // "WWFSMEM1"
-constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kVersion = 3;
 constexpr std::size_t kMaxInit = 1 << 10;
 constexpr std::size_t kMaxRecord = 64 << 10;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 constexpr std::uint64_t kFree = 0;  // no node id is 0 (FUSE_ROOT_ID is 1)
+constexpr std::uint64_t kSecondArea = 1ULL << 63;
+constexpr std::uint64_t kSmallLog = 1 << 20;  // not worth compacting before it has grown by this
 
 struct Header {
   std::uint64_t magic;
   std::uint32_t version;
   std::uint32_t init_state;
-  std::uint64_t log_size;
+  std::uint64_t log_end;  // bytes in the log; kSecondArea is set where that is in the second area
   std::uint32_t init_size;
   std::uint32_t
       slots_touched;  // slots from here on were never used; reading them would cost memory
@@ -54,7 +58,7 @@ struct Slot {
 
 constexpr std::size_t kHeaderBytes = 4096;
 constexpr std::size_t kSlotBytes = SessionMemory::kMaxOpens * sizeof(Slot);
-constexpr std::size_t kTotalBytes = kHeaderBytes + kSlotBytes + SessionMemory::kLogBytes;
+constexpr std::size_t kTotalBytes = kHeaderBytes + kSlotBytes + 2 * SessionMemory::kLogBytes;
 static_assert(sizeof(Header) <= kHeaderBytes && std::is_trivially_copyable_v<Header>);
 static_assert(std::atomic_ref<std::uint64_t>::is_always_lock_free);
 
@@ -85,6 +89,12 @@ class SessionMemory::State {
   struct Index {
     std::unordered_map<std::uint64_t, Backing> nodes;
     std::vector<std::uint32_t> free;
+    std::uint64_t kept = 0;  ///< bytes of the log after the last compaction, or when it was mapped
+  };
+  struct Log {
+    std::byte* begin = nullptr;
+    std::uint64_t size = 0;
+    std::uint64_t area = 0;  ///< 0 or kSecondArea
   };
 
   explicit State(const Fd& memory) {
@@ -112,20 +122,35 @@ class SessionMemory::State {
   [[nodiscard]] std::span<Slot> slots() const {
     return {reinterpret_cast<Slot*>(base_ + kHeaderBytes), kMaxOpens};
   }
-  [[nodiscard]] std::byte* log() const { return base_ + kHeaderBytes + kSlotBytes; }
+  [[nodiscard]] std::byte* area(std::uint64_t which) const {
+    return base_ + kHeaderBytes + kSlotBytes + (which == kSecondArea ? kLogBytes : 0);
+  }
+  [[nodiscard]] Log log() const {
+    const std::uint64_t end = load(header().log_end);
+    return {
+        .begin = area(end & kSecondArea), .size = end & ~kSecondArea, .area = end & kSecondArea};
+  }
+
+  /// Writes a record that does not count yet; returns where the next one goes.
+  static std::uint64_t write_record(std::byte* log, std::uint64_t at, std::string_view record) {
+    const auto length = static_cast<std::uint32_t>(record.size());
+    std::memcpy(log + at, &length, sizeof length);
+    std::memcpy(log + at + sizeof length, record.data(), length);
+    return at + sizeof length + length;
+  }
 
   /// Calls `visit(text)` for each published record.
   template <class Visit>
   void each_record(Visit visit) const {
-    const std::uint64_t size = load(header().log_size);
+    const auto [begin, size, area] = log();
     if (size > kLogBytes) corrupt("the log is longer than its room");
     for (std::uint64_t at = 0; at < size;) {
       std::uint32_t length = 0;
       if (size - at < sizeof length) corrupt("the log ends inside a record");
-      std::memcpy(&length, log() + at, sizeof length);
+      std::memcpy(&length, begin + at, sizeof length);
       at += sizeof length;
       if (length > kMaxRecord || size - at < length) corrupt("a record is longer than the log");
-      visit(std::string_view(reinterpret_cast<const char*>(log() + at), length));
+      visit(std::string_view(reinterpret_cast<const char*>(begin + at), length));
       at += length;
     }
   }
@@ -170,6 +195,7 @@ class SessionMemory::State {
     }
     each_record([](std::string_view) {});
     auto table = index.lock();
+    table->kept = log().size;
     each_touched([&](std::uint32_t at, const Slot& slot) {
       const std::uint64_t node_id = load(slot.node_id);
       if (node_id == kFree) {
@@ -243,15 +269,12 @@ void SessionMemory::append(std::string_view record) {
     throw Error(Errc::kInvalid, "a session record of " + std::to_string(record.size()) + " bytes");
   }
   auto writers = state_->index.lock();
-  std::uint64_t& log_size = state_->header().log_size;
-  const std::uint64_t at = load(log_size);
-  const auto length = static_cast<std::uint32_t>(record.size());
-  if (kLogBytes - at < sizeof length + length) {
+  const auto [begin, size, area] = state_->log();
+  if (kLogBytes - size < sizeof(std::uint32_t) + record.size()) {
     throw Error(Errc::kNoSpace, "the session log is full");
   }
-  std::memcpy(state_->log() + at, &length, sizeof length);
-  std::memcpy(state_->log() + at + sizeof length, record.data(), length);
-  publish(log_size, at + sizeof length + length);
+  const std::uint64_t end = State::write_record(begin, size, record);
+  publish(state_->header().log_end, area | end);
 }
 
 std::vector<std::string> SessionMemory::records() const {
@@ -259,6 +282,29 @@ std::vector<std::string> SessionMemory::records() const {
   auto writers = state_->index.lock();
   state_->each_record([&](std::string_view record) { all.emplace_back(record); });
   return all;
+}
+
+void SessionMemory::compact(const Keep& keep) {
+  auto writers = state_->index.lock();
+  std::vector<std::string_view> records;
+  state_->each_record([&](std::string_view record) { records.push_back(record); });
+  const std::vector<bool> kept = keep(records);
+  const State::Log old = state_->log();
+  const std::uint64_t other = old.area ^ kSecondArea;
+  std::uint64_t end = 0;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (kept[i]) end = State::write_record(state_->area(other), end, records[i]);
+  }
+  publish(state_->header().log_end, other | end);
+  writers->kept = end;
+  ::madvise(old.begin, kLogBytes, MADV_REMOVE);  // gives the memory back; if not, so be it
+}
+
+bool SessionMemory::compaction_due() const {
+  auto index = state_->index.lock();
+  const std::uint64_t size = state_->log().size;
+  if (size - index->kept < kSmallLog) return false;
+  return size >= 2 * index->kept || kLogBytes - size < sizeof(std::uint32_t) + kMaxRecord;
 }
 
 std::optional<SessionMemory::Backing> SessionMemory::backing(std::uint64_t node_id) const {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,14 +22,15 @@ namespace weightfs::keeper {
 /// by one atomic length, slots by the store of their node id.
 ///
 /// Layout (native endianness; it never leaves the machine): a header page with magic, version and
-/// the saved FUSE_INIT; a table with a slot per open file; an append-only log of records. The file
-/// is sparse: only what is used takes memory.
+/// the saved FUSE_INIT; a table with a slot per open file; two areas for a log of records, of which
+/// one is in use: what still matters of the log is copied to the other, and one store makes that
+/// the log. The file is sparse: only what is used takes memory.
 ///
 /// Thread-safe. One process writes at a time (the keeper sees to that).
 class SessionMemory {
  public:
   static constexpr std::size_t kMaxOpens = 256 << 10;
-  static constexpr std::uint64_t kLogBytes = 256ULL << 20;
+  static constexpr std::uint64_t kLogBytes = 128ULL << 20;
 
   /// A new, empty memory; for the keeper. Sealed against resizing.
   [[nodiscard]] static Fd create();
@@ -50,6 +52,15 @@ class SessionMemory {
   /// Appends a record (at most 64 KiB). Error(kNoSpace) when the log is full.
   void append(std::string_view record);
   [[nodiscard]] std::vector<std::string> records() const;
+
+  /// Which of these records to keep, one answer for each; called with the lock held, so it must not
+  /// call back.
+  using Keep = std::function<std::vector<bool>(std::span<const std::string_view> records)>;
+  /// Takes the other records out of the log.
+  void compact(const Keep& keep);
+  /// Time for compact(): the log has doubled since the last one of this process (or since it was
+  /// mapped), or is nearly full and not just because of what was kept then.
+  [[nodiscard]] bool compaction_due() const;
 
   /// How the kernel has a node id open. The mode of a node id must not change while it is open, and
   /// all its passthrough opens must use one backing id (the kernel answers EIO otherwise).

@@ -27,13 +27,36 @@ std::string_view event_of(Place place) noexcept {
 Incarnations::Incarnations(SessionLog& log) : log_(log) {
   table_.with([&](Table& table) {
     for (const std::string& record : log_.records()) {
-      const std::string_view text(record);
-      const std::size_t space = text.find(' ');
-      if (space == std::string_view::npos) continue;
-      const auto key = Digest::parse(text.substr(space + 1));
-      if (key) apply(table, text.substr(0, space), *key);
+      if (const auto event = parse(record)) apply(table, event->name, event->key);
     }
   });
+}
+
+std::optional<Incarnations::Event> Incarnations::parse(std::string_view record) {
+  const std::size_t space = record.find(' ');
+  if (space == std::string_view::npos) return std::nullopt;
+  const std::string_view name = record.substr(0, space);
+  const bool known =
+      name == kRetired || name == kProven || name == kShownFromDisk || name == kShownFromMemory;
+  const auto key = known ? Digest::parse(record.substr(space + 1)) : std::nullopt;
+  if (!key) return std::nullopt;
+  return Event{name, *key};
+}
+
+std::vector<bool> Incarnations::lasting(std::span<const std::string_view> records) {
+  std::vector<bool> lasting(records.size(), true);
+  std::unordered_map<Digest, std::size_t> shown;  // the record of it that counts
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const auto event = parse(records[i]);
+    if (!event) continue;
+    if (const auto before = shown.extract(event->key)) lasting[before.mapped()] = false;
+    if (event->name == kProven) {
+      lasting[i] = false;
+    } else if (event->name != kRetired) {
+      shown[event->key] = i;
+    }
+  }
+  return lasting;
 }
 
 void Incarnations::apply(Table& table, std::string_view event, const Digest& key) {

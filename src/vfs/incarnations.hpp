@@ -9,8 +9,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace weightfs::vfs {
 
@@ -44,11 +46,24 @@ class Incarnations {
   /// All that was given out was right. Where that cannot be written, only this daemon knows it.
   void prove(const Digest& content_key) noexcept;
 
+  /// Which records of a session log still matter, one answer for each: all but those of what was
+  /// shown and has been proven, retired or shown again since. They are nearly all that is ever
+  /// written: two for every fill that is read from, against one for every directory that is ever
+  /// seen. The others stay for good: the kernel never says for certain that it has forgotten a
+  /// tree.
+  [[nodiscard]] static std::vector<bool> lasting(std::span<const std::string_view> records);
+
  private:
   struct Table {
     std::unordered_map<Digest, std::uint32_t> retired;
     std::unordered_map<Digest, fetch::Place> shown;
   };
+  struct Event {
+    std::string_view name;
+    Digest key;
+  };
+  /// nullopt: a record of something else.
+  static std::optional<Event> parse(std::string_view record);
   static std::uint32_t count(const Table& table, const Digest& key);
   static void apply(Table& table, std::string_view event, const Digest& key);
   /// Changes the table first, which must not fail.

@@ -9,7 +9,8 @@
 namespace weightfs::vfs {
 
 /// Records that outlive the daemon for as long as the kernel's session does, so that the next
-/// daemon understands the node ids that the kernel still holds. Append-only. Thread-safe.
+/// daemon understands the node ids that the kernel still holds. Append-only, except that records
+/// which later ones have made void (Incarnations::lasting) may be gone. Thread-safe.
 class SessionLog {
  public:
   virtual ~SessionLog() = default;

@@ -9,6 +9,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -179,6 +180,97 @@ TEST_CASE("a session memory that is not one, is damaged or of another version is
   CHECK(error_of([&] { open(memory); }) == Errc::kCorrupt);
 }
 
+/// Keeps the records that begin with '+'.
+std::vector<bool> keep_marked(std::span<const std::string_view> records) {
+  std::vector<bool> keep;
+  for (const std::string_view record : records) keep.push_back(record.starts_with('+'));
+  return keep;
+}
+
+TEST_CASE("a compaction takes out what is not kept, in either area, and successors see the rest") {
+  const Fd memory = SessionMemory::create();
+  SessionMemory session(memory);
+  std::vector<std::string> kept;
+  for (int round = 0; round < 5; ++round) {
+    session.append("gone");
+    kept.push_back("+" + std::to_string(round));
+    session.append(kept.back());
+    session.append("");
+    session.compact(keep_marked);
+    CHECK(session.records() == kept);
+    CHECK(SessionMemory(memory).records() == kept);
+  }
+  session.compact([](std::span<const std::string_view> records) {
+    return std::vector<bool>(records.size(), false);
+  });
+  CHECK(SessionMemory(memory).records().empty());
+}
+
+TEST_CASE("a log that is compacted when that is due takes records without end") {
+  const Fd memory = SessionMemory::create();
+  SessionMemory session(memory);
+  const std::string record(60 << 10, 'x');
+  const std::string kept = '+' + record;
+  session.append(kept);
+  int compactions = 0;
+  for (std::uint64_t written = 0; written < 2 * SessionMemory::kLogBytes;
+       written += record.size()) {
+    if (session.compaction_due()) {
+      session.compact(keep_marked);
+      ++compactions;
+      CHECK_FALSE(session.compaction_due());
+    }
+    session.append(record);
+    if (memory_used(memory) > 4 << 20) FAIL("it takes " << memory_used(memory) << " bytes");
+  }
+  CHECK(compactions > 100);
+  CHECK(session.records().front() == kept);
+
+  // What is kept leaves little room: not again until that much was written.
+  while (!error_of([&] { session.append(kept); })) {
+  }
+  REQUIRE(session.compaction_due());
+  session.compact(keep_marked);
+  int appended = 0;
+  while (!session.compaction_due() && !error_of([&] { session.append(kept); })) ++appended;
+  CHECK(appended < 40);  // there was as much room as the unmarked ones took
+  CHECK(error_of([&] { session.append(kept); }) == Errc::kNoSpace);
+}
+
+TEST_CASE("a writer killed at any instruction of a compaction leaves the log before or after it") {
+  const Fd memory = SessionMemory::create();
+  SessionMemory session(memory);
+  const std::vector<std::string> before{"gone", "+kept", "", "+" + std::string(200, 'k'), "gone"};
+  const std::vector<std::string> after{before[1], before[3]};
+  for (const std::string& record : before) session.append(record);
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    SessionMemory writer(memory);
+    ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+    ::raise(SIGSTOP);
+    writer.compact(keep_marked);
+    ::_exit(0);
+  }
+  // What is seen between two instructions is what a kill there would leave.
+  std::uint64_t steps = 0;
+  std::uint64_t switched = 0;
+  int status = 0;
+  for (; ::waitpid(child, &status, 0) == child && WIFSTOPPED(status); ++steps) {
+    const std::vector<std::string> records = session.records();
+    const bool is_after = records == after;
+    if (!is_after && records != before) FAIL("a mixture after " << steps << " instructions");
+    if (is_after && switched == 0) switched = steps;
+    if (!is_after && switched != 0) FAIL("the old log is back after " << steps << " instructions");
+    if (::ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr) != 0) break;
+  }
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(switched > 100);
+  CHECK(steps > switched);
+  CHECK(SessionMemory(memory).records() == after);
+}
+
 TEST_CASE("threads count opens of shared node ids without losing any") {
   const Fd memory = SessionMemory::create();
   SessionMemory session(memory);
@@ -190,7 +282,8 @@ TEST_CASE("threads count opens of shared node ids without losing any") {
         for (int i = 0; i < 2000; ++i) {
           session.add_open(1, 1, 0);
           const std::uint64_t handle = session.add_open(own, 1, 0);
-          session.append("record");
+          session.append("+record");
+          if (i % 100 == 0) session.compact(keep_marked);
           session.remove_open(own, handle);
         }
       });

@@ -12,6 +12,8 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <unistd.h>
+#include <array>
+#include <random>
 #include <vector>
 
 using weightfs::Digest;
@@ -28,6 +30,16 @@ class MemoryLog final : public SessionLog {
     records_.emplace_back(record);
   }
   [[nodiscard]] std::vector<std::string> records() const override { return records_; }
+  /// Leaves out what no longer matters.
+  void compact() {
+    const std::vector<std::string_view> all(records_.begin(), records_.end());
+    const std::vector<bool> keep = Incarnations::lasting(all);
+    std::vector<std::string> lasting;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (keep[i]) lasting.push_back(records_[i]);
+    }
+    records_ = std::move(lasting);
+  }
 
   bool full = false;
 
@@ -111,6 +123,67 @@ TEST_CASE("what was shown is known to the next daemon until it is proven or reti
   CHECK(successor.shown(retired) == std::nullopt);
   CHECK(successor.sum(retired) == 1);
   CHECK(successor.sum(disk, memory, proven) == 0);
+}
+
+TEST_CASE("fills that were proven leave nothing in a compacted log") {
+  MemoryLog log;
+  Incarnations incarnations(log);
+  TreeTable trees(log);
+  const Digest key = Digest::of("key");
+  const std::size_t others = log.records().size();
+  for (int fill = 0; fill < 100; ++fill) {
+    incarnations.show(key, weightfs::fetch::Place::kMemory);
+    incarnations.show(key, weightfs::fetch::Place::kDisk);
+    incarnations.prove(key);
+  }
+  CHECK(log.records().size() == others + 300);
+  log.compact();
+  CHECK(log.records().size() == others);
+}
+
+TEST_CASE("a compacted log says the same to a successor, wherever it is compacted") {
+  std::mt19937_64 random(7);
+  MemoryLog log;
+  std::array<Digest, 5> keys;
+  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = Digest::of(std::to_string(i));
+  for (int step = 0; step < 400; ++step) {
+    {
+      Incarnations incarnations(log);
+      TreeTable trees(log);
+      const Digest& key = keys[random() % keys.size()];
+      switch (random() % 5) {
+        case 0:
+          incarnations.show(key, weightfs::fetch::Place::kDisk);
+          break;
+        case 1:
+          incarnations.show(key, weightfs::fetch::Place::kMemory);
+          break;
+        case 2:
+          incarnations.prove(key);
+          break;
+        case 3:
+          incarnations.retire(key);
+          break;
+        default:
+          trees.number_of({TreeTable::Kind::kView, std::to_string(step), key});
+      }
+    }
+    MemoryLog compacted = log;
+    compacted.compact();
+    const Incarnations before(log);
+    const Incarnations after(compacted);
+    for (const Digest& key : keys) {
+      REQUIRE(after.shown(key) == before.shown(key));
+      REQUIRE(after.sum(key) == before.sum(key));
+    }
+    const TreeTable trees_before(log);
+    const TreeTable trees_after(compacted);
+    for (std::uint32_t number = 0; trees_before.find(number); ++number) {
+      REQUIRE(trees_after.find(number) == trees_before.find(number));
+    }
+    if (random() % 10 == 0) log = compacted;
+  }
+  CHECK(log.records().size() < 300);
 }
 
 TEST_CASE("when the log is full, all of it still counts for this daemon") {
