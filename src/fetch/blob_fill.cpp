@@ -264,7 +264,9 @@ void BlobFill::finish_hash() {
   if (!expected || *expected == found) {
     answer(state_.with([](State& state) { return state.ledger.verified(); }));
     if (!host_->context().observer.wanted(target_)) {
-      // Its model was removed meanwhile. Who reads it has the file open.
+      // Its model was removed meanwhile. Who reads it has the file open. A digest that is learned
+      // from bytes proves them only where it is kept.
+      if (expected) host_->context().observer.on_proven(target_);
       partial_->close(Ending::kDiscard, {}, host_->context().log);
       return complete(nullptr);
     }

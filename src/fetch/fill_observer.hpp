@@ -24,12 +24,14 @@ class FillObserver {
   virtual void on_complete(const Target& target, const store::Blob& blob) = 0;
   /// The digest of a file whose listing had none, if it has become known since the target was made.
   [[nodiscard]] virtual std::optional<Digest> learned(const Target& target) const = 0;
+  /// Verified, and not published, since nobody may come for it (wanted). Before it can be seen.
+  virtual void on_proven(const Target& target) = 0;
   /// Readers are about to get bytes under the target's key that nothing has proven yet. Once for
   /// each fill and place, or more often, and before they get them: it is to be remembered for as
   /// long as what shows them lives, which may be longer than this process.
   virtual void on_shown(const Target& target, Place place) = 0;
   /// What is remembered of on_shown: where the latest of those bytes were kept. nullopt where there
-  /// were none, or all of them have been proven (on_complete) or disowned since.
+  /// were none, or all of them have been proven (on_complete, on_proven) or disowned since.
   [[nodiscard]] virtual std::optional<Place> shown(const Target& target) const = 0;
   /// Bytes under the target's key that readers may have been given will not be proven any more:
   /// they were wrong, or of an object that has changed, or their disk was given up, or they came

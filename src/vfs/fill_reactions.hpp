@@ -32,6 +32,7 @@ class FillReactions final : public fetch::FillObserver {
 
   void on_complete(const fetch::Target& target, const store::Blob& blob) override;
   [[nodiscard]] std::optional<Digest> learned(const fetch::Target& target) const override;
+  void on_proven(const fetch::Target& target) override { incarnations_.prove(target.key()); }
   void on_shown(const fetch::Target& target, fetch::Place place) override;
   [[nodiscard]] std::optional<fetch::Place> shown(const fetch::Target& target) const override {
     return incarnations_.shown(target.key());

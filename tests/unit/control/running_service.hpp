@@ -77,6 +77,7 @@ class LearningObserver final : public fetch::FillObserver {
   [[nodiscard]] std::optional<Digest> learned(const fetch::Target&) const override {
     return std::nullopt;
   }
+  void on_proven(const fetch::Target&) override {}
   void on_shown(const fetch::Target&, fetch::Place) override {}
   [[nodiscard]] std::optional<fetch::Place> shown(const fetch::Target&) const override {
     return std::nullopt;

@@ -44,6 +44,10 @@ std::optional<Digest> RecordingObserver::learned(const Target& target) const {
   });
 }
 
+void RecordingObserver::on_proven(const Target& target) {
+  state_.with([&](State& state) { state.shown.erase(target.key()); });
+}
+
 void RecordingObserver::on_shown(const Target& target, Place place) {
   state_.with([&](State& state) { state.shown[target.key()] = place; });
 }

@@ -48,6 +48,7 @@ class RecordingObserver final : public FillObserver {
  public:
   void on_complete(const Target& target, const store::Blob& blob) override;
   [[nodiscard]] std::optional<Digest> learned(const Target& target) const override;
+  void on_proven(const Target& target) override;
   void on_shown(const Target& target, Place place) override;
   [[nodiscard]] std::optional<Place> shown(const Target& target) const override;
   void on_disowned(const Target& target) override;

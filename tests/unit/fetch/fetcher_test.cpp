@@ -302,6 +302,31 @@ TEST_CASE_METHOD(FetchFixture, "what nobody may come for any more is not publish
   CHECK(eventually([&] { return fetcher().fills().empty(); }));
 }
 
+TEST_CASE_METHOD(FetchFixture, "what was right is no reason for a new node, published or not") {
+  start();
+  snapshot::File file = FakeSource::file("a", 10 * kMiB);
+  std::vector<std::string> disowned;
+  SECTION("the listing says what is right") {
+  }
+  SECTION("a digest that was learned is gone with what it was learned from") {
+    file.sha256.reset();
+    disowned.emplace_back("a");
+  }
+  const Target wanted = target(file);
+  FillPtr fill = fetcher().fill(wanted);
+  CHECK(reads_right(fill, {0, 100}));
+  REQUIRE(observer.shown(wanted) == Place::kDisk);
+  observer.somebody_may_come = false;
+  fill->want(Want::kFile);
+  REQUIRE(eventually([&] { return fill->progress().state == FillState::kComplete; }));
+  fill.reset();
+  REQUIRE(eventually([&] { return fetcher().fills().empty(); }));
+
+  observer.somebody_may_come = true;
+  CHECK(reads_right(fetcher().fill(wanted), {0, 100}));
+  CHECK(observer.disowned() == disowned);
+}
+
 TEST_CASE_METHOD(FetchFixture, "read-ahead ends with its last reader, and what came stays") {
   options.part_size = kMiB;
   options.connections_per_blob = 1;
