@@ -267,7 +267,7 @@ class Keeper::State {
       case Operation::kListBackings:
         return list_backings(static_cast<std::int32_t>(value));
       case Operation::kSetReadAhead:  // the last that a daemon asks for before it serves
-        if (daemon_->supervised) supervisor_->note_up();
+        if (daemon_->supervised) supervisor_->note_up(now_);
         if (value < 0 || value > kMaxReadAhead) {
           throw Error(Errc::kInvalid, fmt::format("a read-ahead of {} KiB", value));
         }

@@ -55,7 +55,7 @@ std::optional<Fd> Supervisor::advance(TimePoint now) {
       return start(now);
     case Step::kKill:
       log_.warning("the daemon {} does not {}: killing it", process_->pid(),
-                   life_ == RestartPolicy::Life::kSilent && !last_ ? "come up" : "end");
+                   !up_ && !last_ ? "come up" : "end");
       process_->signal(SIGKILL);
       if (last_) due_ = Due{now + options_.kill_patience, Step::kAbort};
       break;
@@ -79,7 +79,7 @@ std::optional<Fd> Supervisor::start(TimePoint now) {
     auto [ours, theirs] = socket_pair();
     process_.emplace(options_.daemon, theirs);
     started_ = now;
-    life_ = RestartPolicy::Life::kSilent;
+    up_.reset();
     due_ = Due{now + options_.start_patience, Step::kKill};
     log_.info("started the daemon, pid {}", process_->pid());
     return std::move(ours);
@@ -125,8 +125,12 @@ std::optional<int> Supervisor::after_end(int status, pid_t pid, TimePoint now) {
     log_.info("the daemon {} {}", pid, describe(status));
     return 0;
   }
-  const auto length = std::chrono::duration_cast<RestartPolicy::Duration>(now - started_);
-  const std::optional<RestartPolicy::Duration> pause = policy_.after(length, life_);
+  const auto since = [&](TimePoint begin) {
+    return std::chrono::duration_cast<RestartPolicy::Duration>(now - begin);
+  };
+  RestartPolicy::Life life{.length = since(started_), .served = std::nullopt};
+  if (up_) life.served = since(*up_);
+  const std::optional<RestartPolicy::Duration> pause = policy_.after(life);
   const bool ended = WIFEXITED(status) && WEXITSTATUS(status) == 0;
   const bool fatal = WIFEXITED(status) && WEXITSTATUS(status) == kDaemonFatal;
   if (ended || (fatal && !policy_.was_up())) {
@@ -143,9 +147,9 @@ std::optional<int> Supervisor::after_end(int status, pid_t pid, TimePoint now) {
   return std::nullopt;
 }
 
-void Supervisor::note_up() noexcept {
-  if (life_ == RestartPolicy::Life::kUp || !process_) return;
-  life_ = RestartPolicy::Life::kUp;
+void Supervisor::note_up(TimePoint now) noexcept {
+  if (up_ || !process_) return;
+  up_ = now;
   if (!last_) due_.reset();
 }
 

@@ -56,7 +56,7 @@ class Supervisor {
   [[nodiscard]] std::size_t left_behind();
 
   /// The daemon serves. Until then it has start_patience.
-  void note_up() noexcept;
+  void note_up(TimePoint now) noexcept;
   /// The daemon's socket has closed: it has the grace to end by itself, as it is about to, before
   /// it is killed. No SIGTERM: that could hit it between its last handler and exit(0).
   void expect_end(TimePoint now);
@@ -81,7 +81,7 @@ class Supervisor {
   std::optional<TimePoint> hanging_since_;
   std::vector<pid_t> left_behind_;  ///< to be reaped one day
   TimePoint started_{};
-  RestartPolicy::Life life_ = RestartPolicy::Life::kSilent;
+  std::optional<TimePoint> up_;  ///< since when it serves
   bool last_ = false;
 };
 

@@ -11,6 +11,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
@@ -168,7 +169,7 @@ TEST_CASE("what is due for a daemon, from its start to the end without it") {
   REQUIRE(supervisor.advance(start).has_value());
   CHECK(supervisor.due() == start + seconds(100));
   SECTION("it comes up, and has all the time") {
-    supervisor.note_up();
+    supervisor.note_up(start);
     CHECK(supervisor.due() == std::nullopt);
     supervisor.expect_end(start + seconds(500));
     CHECK(supervisor.due() == start + seconds(510));
@@ -179,7 +180,7 @@ TEST_CASE("what is due for a daemon, from its start to the end without it") {
   }
   SECTION("it does not end, though it is killed") {
     supervisor.stop(start);
-    supervisor.note_up();  // too late
+    supervisor.note_up(start);  // too late
     CHECK(supervisor.due() == start + seconds(10));
     CHECK_FALSE(supervisor.advance(start + seconds(10)));
     CHECK(supervisor.due() == start + seconds(15));
@@ -191,6 +192,30 @@ TEST_CASE("what is due for a daemon, from its start to the end without it") {
     CHECK_FALSE(supervisor.advance(start + seconds(20)));
     CHECK_FALSE(supervisor.running());
     CHECK(supervisor.due() == std::nullopt);
+  }
+}
+
+TEST_CASE("a daemon that served is replaced at once, however often it dies young") {
+  if (::geteuid() != 0) SKIP("dropping rights needs root");
+  using std::chrono::milliseconds;
+  using std::chrono::seconds;
+  Supervisor supervisor({.daemon = {.command = shell("kill -9 $$")},
+                         .start_patience = seconds(100),
+                         .stop_grace = seconds(10),
+                         .kill_patience = seconds(5),
+                         .abort_connection = [] {}},
+                        Log::silent());
+  Clock::TimePoint now = Clock::TimePoint{} + seconds(1000);
+  for (int life = 0; life < 10; ++life) {
+    CAPTURE(life);
+    REQUIRE(supervisor.advance(now).has_value());
+    now += milliseconds(300);
+    supervisor.note_up(now);
+    now += milliseconds(1000);
+    pollfd ended{.fd = supervisor.descriptor(), .events = POLLIN, .revents = 0};
+    REQUIRE(::poll(&ended, 1, 10'000) == 1);
+    REQUIRE(supervisor.reap(now) == std::nullopt);
+    CHECK(supervisor.due() == now);
   }
 }
 
