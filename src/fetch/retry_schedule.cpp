@@ -17,7 +17,7 @@ void RetrySchedule::on_bytes(ByteRange received) {
 }
 
 void RetrySchedule::on_failure(ByteRange rest, const TransientError& error, TimePoint now) {
-  ++failures_;
+  if (failures_ == 0 || now >= next_start_) ++failures_;  // else begun before the last one failed
   last_failed_ = rest.begin;
   const TimePoint due = now + net::retry_delay(options_, failures_, error.retry_after(), random_);
   next_start_ = std::max(next_start_, due);

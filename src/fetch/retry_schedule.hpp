@@ -19,9 +19,11 @@ namespace weightfs::fetch {
 ///
 /// A failed part's rest waits for its own delay, whatever the other connections do. Until bytes
 /// come again new parts wait, too, and one connection probes alone: a source that is down is not
-/// asked sixteen times at once. Where the same place fails twice, the next probe goes elsewhere: it
-/// may be the only one that cannot be read. Bytes on any connection end the probing; a wait that
-/// the source asked for (Retry-After) is kept whatever comes.
+/// asked sixteen times at once. Connections that break together are one failure, however many they
+/// are: the delay grows only where one fails that was begun after the last delay. Where the same
+/// place fails twice, the next probe goes elsewhere: it may be the only one that cannot be read.
+/// Bytes on any connection end the probing; a wait that the source asked for (Retry-After) is kept
+/// whatever comes.
 ///
 /// Pure: time is a parameter. Not thread-safe.
 class RetrySchedule {
@@ -60,7 +62,7 @@ class RetrySchedule {
 
   net::RetryOptions options_;
   std::mt19937_64 random_;
-  unsigned failures_ = 0;          ///< without a byte since
+  unsigned failures_ = 0;          ///< in a row, one after the other's delay, without a byte since
   std::uint64_t last_failed_ = 0;  ///< the first byte that the last of them did not bring
   TimePoint next_start_{};         ///< lifted by bytes
   TimePoint asked_wait_{};         ///< not lifted by bytes

@@ -38,7 +38,7 @@ TEST_CASE("where a place fails twice the next probe goes elsewhere, until bytes 
   RetrySchedule schedule(kOptions, 1);
   schedule.on_failure({100, 200}, kReset, kStart);
   CHECK_FALSE(schedule.avoid());
-  schedule.on_failure({100, 200}, kReset, kStart);
+  schedule.on_failure({100, 200}, kReset, kStart + 200ms);
   CHECK(schedule.avoid() == 100);
   schedule.on_bytes({500, 600});
   CHECK_FALSE(schedule.avoid());
@@ -46,13 +46,31 @@ TEST_CASE("where a place fails twice the next probe goes elsewhere, until bytes 
 
 TEST_CASE("delays grow from failure to failure, and bytes begin them anew") {
   RetrySchedule schedule(kOptions, 1);
-  for (int i = 0; i < 5; ++i) schedule.on_failure({0, 10}, kReset, kStart);
-  CHECK_FALSE(schedule.may_start(kStart + 1599ms));  // half of 200 ms * 2^4
+  TimePoint now = kStart;
+  for (const auto longest : {200ms, 400ms, 800ms, 1600ms, 3200ms}) {
+    schedule.on_failure({0, 10}, kReset, now);
+    CHECK_FALSE(schedule.may_start(now + longest / 2 - 1ms));
+    now += longest;
+    CHECK(schedule.may_start(now));
+  }
   schedule.on_bytes({50, 60});
   CHECK(schedule.may_start(kStart));
   CHECK_FALSE(schedule.probing());
   schedule.on_failure({0, 10}, kReset, kStart);
   CHECK(schedule.may_start(kStart + 200ms));
+}
+
+TEST_CASE("connections that break together are one failure") {
+  RetrySchedule schedule(kOptions, 1);
+  for (std::uint64_t i = 0; i < 16; ++i) {
+    schedule.on_failure({i * 10, i * 10 + 10}, kReset, kStart + i * 1ms);
+  }
+  CHECK(schedule.may_start(kStart + 215ms));
+  CHECK(schedule.take_due(kStart + 215ms).size() == 16);
+  CHECK_FALSE(schedule.avoid());
+  schedule.on_failure({0, 10}, kReset, kStart + 215ms);  // the probe
+  CHECK_FALSE(schedule.may_start(kStart + 414ms));
+  CHECK(schedule.may_start(kStart + 615ms));
 }
 
 TEST_CASE("other connections' bytes do not shorten a wait that the source asked for") {
