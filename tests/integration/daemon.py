@@ -241,6 +241,19 @@ class Weightfs:
         """READ requests that the kernel has sent since the daemon started."""
         return self.status()["fuse"]["reads"]
 
+    def progress(self):
+        """What changes as long as anything is fetched or served; None where the daemon does not answer."""
+        try:
+            done = self.cli("status", "--json", check=False, timeout=20)
+        except subprocess.TimeoutExpired:
+            return None
+        if done.returncode != 0:
+            return None
+        status = json.loads(done.stdout)
+        fills = [(fill["path"], fill["state"], fill["written"], fill["hashed"]) for fill in status["fills"]]
+        return (status["pid"], status["source"]["bytes"], status["store"]["blobs"],
+                status["fuse"]["reads"], sorted(fills))
+
     def blobs(self):
         """Hex digests of what is published in the store."""
         return {path.name for path in (self.store / "blobs" / "sha256").glob("*/*")

@@ -120,22 +120,29 @@ class Readers:
         """Those that have ended badly so far."""
         return [process for process in self.processes if process.poll() not in (None, 0)]
 
-    def finish(self, seconds):
-        """Tells them to stop (with `until`), waits for all; returns what they counted."""
+    def finish(self, seconds, mounts=()):
+        """Tells them to stop (with `until`), waits for all; returns what they counted. They have
+        `seconds` from when something last moved: a reader ended, or one of `mounts` (Weightfs) fetched
+        or served something. A read at the end of a file waits for all of it, however long that takes."""
         if self.until:
             pathlib.Path(self.until).touch()
+
+        def running():
+            return [process.pid for process in self.processes if process.poll() is None]
+        waiting.until_still(lambda: not running(), seconds,
+                            lambda: (running(), [mounted.progress() for mounted in mounts]))
         results, wrong = [], []
         for process in self.processes:
-            try:
-                output, errors = process.communicate(timeout=seconds)
-            except subprocess.TimeoutExpired:
+            late = process.poll() is None
+            if late:
                 process.kill()
-                process.communicate()
-                wrong.append(f"still reading after {seconds} s")
-                continue
-            if process.returncode == 0:
+            output, errors = process.communicate()
+            if late:
+                wrong.append(f"still reading, and nothing moved for {seconds} s")
+            elif process.returncode == 0:
                 results.append(json.loads(output))
             else:
                 wrong.append(f"exit {process.returncode}: {errors.strip()}")
-        assert not wrong, f"{len(wrong)} of {len(self.processes)} readers failed: " + "; ".join(wrong[:5])
+        assert not wrong, (f"{len(wrong)} of {len(self.processes)} readers failed: " +
+                           "; ".join(wrong[:5]) + "".join(f"\n{mounted.progress()}" for mounted in mounts))
         return results

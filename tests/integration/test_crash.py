@@ -41,7 +41,7 @@ def test_the_daemon_killed_50_times_during_fills_under_readers(weightfs, origin,
             assert not readers.failed(), f"after {number + 1} kills"
         assert not {large.files[name].sha256 for name in large.shards} & mounted.blobs()
         source.restart(rate=None)
-        results = readers.finish(120)
+        results = readers.finish(60, [mounted])
     assert all(result["reads"] > 0 for result in results)
     mounted.wait(NAME, 200)
     mounted.cli("verify", NAME)
@@ -60,7 +60,7 @@ def test_the_daemon_killed_a_few_times_under_a_small_model(weightfs, origin, sma
         for _ in range(5):
             mounted.wait_new_daemon(mounted.kill_filling_daemon())
         source.restart(rate=None)
-        readers.finish(60)
+        readers.finish(60, [mounted])
     mounted.wait(NAME)
     same_tree(mounted.mount / NAME, small)
 

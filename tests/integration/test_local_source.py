@@ -91,7 +91,7 @@ def test_64_processes_read_one_cold_local_file_and_each_byte_is_read_once(
     assert source["requests"] > size // PART
 
 
-@pytest.mark.seconds(300)
+@pytest.mark.seconds(600)
 def test_the_daemon_killed_during_local_fills_under_readers(weightfs, folder, origin, large, mode):
     """The source is a directory that is slow enough to be in the middle of at every kill: a mount."""
     slow = origin(rate=64 << 10)
@@ -104,7 +104,7 @@ def test_the_daemon_killed_during_local_fills_under_readers(weightfs, folder, or
         for _ in range(5):
             mounted.wait_new_daemon(mounted.kill_filling_daemon())
         slow.restart(rate=None)
-        results = readers.finish(120)
+        results = readers.finish(60, [source, mounted])
     assert all(result["reads"] > 0 for result in results)
     mounted.wait(NAME)
     assert mounted.blobs() == {file.sha256 for file in large.files.values()}

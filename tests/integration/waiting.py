@@ -21,6 +21,23 @@ def until(condition, seconds, what, interval=0.02):
         time.sleep(interval)
 
 
+def until_still(condition, seconds, progress, interval=0.05):
+    """Waits until condition() is true, or progress() has been the same for `seconds`; returns whether
+    it was true. progress() is asked once a second."""
+    seen, moved = progress(), time.monotonic()
+    asked = moved
+    while not condition():
+        now = time.monotonic()
+        if now - asked >= 1:
+            value, asked = progress(), time.monotonic()
+            if value != seen:
+                seen, moved = value, asked
+            elif asked - moved > seconds:
+                return False
+        time.sleep(interval)
+    return True
+
+
 def stays(condition, seconds, what, interval=0.05):
     """Checks that condition() is true now and stays so for `seconds`."""
     end = time.monotonic() + seconds
