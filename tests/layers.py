@@ -16,7 +16,7 @@ import re
 import sys
 import tempfile
 
-LAYERS = ["base", "digest", "io", "net", "snapshot", "store", "source", "policy", "fetch", "catalog",
+LAYERS = ["base", "digest", "io", "net", "snapshot", "store", "source", "policy", "fetch", "catalog", "cache",
           "tier", "vfs", "keeper", "fuse", "telemetry", "control", "cli"]
 
 # Layers that may include less than their place in the list would allow.

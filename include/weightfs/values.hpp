@@ -3,6 +3,7 @@
 #pragma once
 
 #include "weightfs/requests.hpp"
+#include "weightfs/status.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -13,121 +14,6 @@
 /// (src/control/API.md). Paths and names are bytes as the filesystem has them. Sizes are bytes,
 /// times seconds since 1970.
 namespace weightfs::api {
-
-/// Why something failed: `code` is one of a closed set ("not_found", "busy", ...), `message` a
-/// sentence.
-struct Fault {
-  std::string code;
-  std::string message;
-  bool operator==(const Fault&) const = default;
-};
-
-// --- status ---
-
-struct Passthrough {
-  bool active = false;
-  std::string reason;  ///< why it is not active
-  bool operator==(const Passthrough&) const = default;
-};
-
-struct StoreStatus {
-  std::string directory;
-  std::uint64_t bytes = 0;  ///< of verified blobs
-  std::uint64_t blobs = 0;
-  std::uint64_t capacity = 0;  ///< of its filesystem
-  std::uint64_t free = 0;
-  std::uint64_t partial_bytes = 0;       ///< allocated to files that are being fetched
-  std::uint64_t evicted_open_bytes = 0;  ///< removed, but still held open by a reader
-  std::uint64_t quarantined = 0;         ///< files that failed verification
-  /// Why it could not be opened when the daemon started. Nothing is kept then, and the other
-  /// members tell of an empty one in its place.
-  std::string error;
-  bool operator==(const StoreStatus&) const = default;
-};
-
-/// A hit is an open of a complete file (its size, once per consumer and file), a miss an open of
-/// one that was not; miss_bytes are the bytes that readers had to wait for.
-struct CacheStatus {
-  std::uint64_t hits = 0;
-  std::uint64_t misses = 0;
-  std::uint64_t hit_bytes = 0;
-  std::uint64_t miss_bytes = 0;
-  bool operator==(const CacheStatus&) const = default;
-};
-
-struct SourceStatus {
-  std::uint64_t bytes = 0;
-  std::uint64_t requests = 0;
-  std::uint64_t retries = 0;
-  bool operator==(const SourceStatus&) const = default;
-};
-
-/// Requests that reached the daemon; reads of complete files do not, where passthrough is active.
-struct FuseStatus {
-  std::uint64_t lookups = 0;
-  std::uint64_t opens = 0;
-  std::uint64_t reads = 0;
-  std::uint64_t read_bytes = 0;
-  std::uint64_t open_files = 0;  ///< now
-  bool operator==(const FuseStatus&) const = default;
-};
-
-struct FetchStatus {
-  std::uint64_t completed = 0;
-  std::uint64_t failed = 0;
-  std::uint64_t corrupt = 0;
-  bool operator==(const FetchStatus&) const = default;
-};
-
-/// One file on its way into the store.
-struct FillStatus {
-  std::string name;  ///< of a model that has the file in the snapshot that the fill began for
-  std::string path;
-  /// What else stands for the same bytes, as NAME/PATH of current revisions: their readers wait for
-  /// this fill, too.
-  std::vector<std::string> also;
-  std::string state;  ///< "filling", "complete" or "failed"
-  std::string want;   ///< "demand", "background" or "file"
-  std::uint64_t size = 0;
-  std::uint64_t written = 0;
-  std::uint64_t hashed = 0;
-  std::uint64_t received = 0;
-  std::uint64_t rate = 0;    ///< bytes per second from the source
-  std::uint64_t parked = 0;  ///< readers that wait
-  std::uint64_t connections = 0;
-  bool streaming = false;  ///< past the disk
-  std::optional<Fault> error;
-  bool operator==(const FillStatus&) const = default;
-};
-
-/// A model of the configuration that is not in the catalog.
-struct MissingModel {
-  std::string name;
-  Fault error;            ///< why not; "not_ready" while nothing has failed yet
-  bool retrying = false;  ///< the daemon goes on trying
-  bool operator==(const MissingModel&) const = default;
-};
-
-struct Status {
-  std::string version;
-  std::int64_t pid = 0;
-  std::int64_t keeper_pid = 0;
-  std::uint64_t uptime_seconds = 0;
-  std::string mode;
-  std::string mount;
-  Passthrough passthrough;
-  StoreStatus store;
-  CacheStatus cache;
-  SourceStatus source;
-  FuseStatus fuse;
-  FetchStatus fetch;
-  std::uint64_t models = 0;
-  std::vector<MissingModel> missing_models;
-  std::vector<FillStatus> fills;
-  bool operator==(const Status&) const = default;
-};
-
-// --- models ---
 
 struct Model {
   std::string name;

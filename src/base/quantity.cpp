@@ -200,4 +200,27 @@ std::string readable_duration(std::chrono::seconds time) {
   return fmt::format("{}d {:02}h", seconds / 86'400, seconds / 3600 % 24);
 }
 
+std::uint64_t Share::of(std::uint64_t whole) const noexcept {
+  if (bytes > 0) return bytes;
+  return whole / 100 * percent + whole % 100 * percent / 100;
+}
+
+Share parse_share(std::string_view text) {
+  if (!text.ends_with('%')) return {.bytes = parse_size(text)};
+  std::string_view rest = text;
+  const auto percent = scaled(take_digits(rest), 1);
+  if (rest != "%" || rest.size() == text.size() || !percent || *percent > 100) {
+    throw Error(Errc::kInvalid,
+                fmt::format("'{}' is neither a size, as \"500GB\", nor a whole number of percent, "
+                            "as \"90%\"",
+                            text));
+  }
+  return {.percent = static_cast<unsigned>(*percent)};
+}
+
+std::string exact_share(const Share& share) {
+  return share.bytes > 0 || share.percent == 0 ? exact_size(share.bytes)
+                                               : fmt::format("{}%", share.percent);
+}
+
 }  // namespace weightfs

@@ -32,4 +32,17 @@ namespace weightfs {
 /// The two largest units, for a person to read: "3s", "2m 05s", "1h 12m", "3d 04h".
 [[nodiscard]] std::string readable_duration(std::chrono::seconds time);
 
+/// A part of something: so many bytes, or percent of the whole.
+struct Share {
+  std::uint64_t bytes = 0;
+  unsigned percent = 0;  ///< counts where bytes is 0
+  [[nodiscard]] std::uint64_t of(std::uint64_t whole) const noexcept;
+  bool operator==(const Share&) const = default;
+};
+
+/// "90%" (a whole number up to 100), or as parse_size. Error(kInvalid).
+[[nodiscard]] Share parse_share(std::string_view text);
+/// The shortest text that parse_share reads back as the same share.
+[[nodiscard]] std::string exact_share(const Share& share);
+
 }  // namespace weightfs

@@ -36,8 +36,10 @@ NodeStore::Mount mount_of(const keeper::SessionMemory& memory) {
              : NodeStore::Mount::kNew;
 }
 
-fetch::FetcherOptions fetcher_options(const Settings& settings, const NodeStore& store) {
+fetch::FetcherOptions fetcher_options(const Settings& settings, const NodeStore& store,
+                                      fetch::Room& room) {
   fetch::FetcherOptions options;
+  options.room = &room;
   options.connections = settings.connections;
   options.connections_per_blob = settings.connections_per_blob;
   options.part_size = settings.part_size;
@@ -68,11 +70,19 @@ Node::Node(const Settings& settings, Sockets sockets, keeper::Session session, c
       reactions_(catalog_, incarnations_, last_errors_, log.named("fill")),
       checks_({.store = *store_, .incarnations = incarnations_, .last_errors = last_errors_},
               settings.verify_open, log.named("check")),
-      fetcher_(std::make_unique<fetch::Fetcher>(*store_, clock_, reactions_,
-                                                fetcher_options(settings, store_), log)),
+      governor_(std::make_unique<cache::Governor>(
+          cache::Governor::Parts{
+              .store = *store_, .catalog = catalog_, .clock = clock_, .observer = *this},
+          cache::GovernorOptions{.admission = settings.admission,
+                                 .limits = settings.limits,
+                                 .use_log = settings.state / "uses"},
+          log.named("cache"))),
+      fetcher_(std::make_unique<fetch::Fetcher>(
+          *store_, clock_, reactions_, fetcher_options(settings, store_, *governor_), log)),
       warmer_(std::make_unique<fetch::Warmer>(*fetcher_, *store_, kFilesAtOnce, log)),
       filesystem_({.catalog = catalog_,
                    .store = *store_,
+                   .governor = *governor_,
                    .fetcher = *fetcher_,
                    .sources = sources_,
                    .invalidator = notifier_,
@@ -115,6 +125,7 @@ void Node::start(control::ListenSocket control, const Log& log) {
   service_ = std::make_unique<control::Service>(control::Service::Parts{
       .catalog = catalog_,
       .store = *store_,
+      .governor = *governor_,
       .fetcher = *fetcher_,
       .warmer = *warmer_,
       .sources = sources_,
@@ -131,6 +142,10 @@ void Node::start(control::ListenSocket control, const Log& log) {
   model_adder_ = std::make_unique<ModelAdder>(*service_, catalog_, std::move(models), log_);
   // Whoever finds the control socket finds the models, too, unless their sources are slow or away.
   model_adder_->wait_until_tried(kModelPatience);
+  // Not before: what they have in the store is no stray.
+  if (fetcher_->keep() == fetch::Keep::kStore) {
+    upkeep_ = std::make_unique<cache::Upkeep>(*governor_, log.named("cache"));
+  }
   server_ = std::make_unique<control::Server>(std::move(control), *router_,
                                               control::ServerOptions{}, log);
 }
@@ -147,6 +162,7 @@ void Node::shut_down() noexcept {
   model_adder_.reset();
   router_.reset();
   service_.reset();
+  upkeep_.reset();
   reactions_.attach(nullptr);
   warmer_.reset();
   fetcher_.reset();

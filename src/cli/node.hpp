@@ -4,6 +4,8 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "cache/governor.hpp"
+#include "cache/upkeep.hpp"
 #include "catalog/catalog.hpp"
 #include "cli/model_adder.hpp"
 #include "cli/node_store.hpp"
@@ -38,7 +40,7 @@ namespace weightfs::cli {
 ///
 /// End: the FUSE session stops answering first, so that what is cancelled below it stays with the
 /// kernel for the next daemon; then the control server, the fills, and the rest.
-class Node final : public control::MountView {
+class Node final : public control::MountView, private cache::EvictionObserver {
  public:
   struct Sockets {
     keeper::KeeperClient keeper;  ///< has said hello
@@ -95,12 +97,14 @@ class Node final : public control::MountView {
   vfs::LastErrors last_errors_;
   vfs::FillReactions reactions_;
   vfs::BlobChecks checks_;
+  std::unique_ptr<cache::Governor> governor_;
   std::unique_ptr<fetch::Fetcher> fetcher_;
   std::unique_ptr<fetch::Warmer> warmer_;
   vfs::Filesystem filesystem_;
   fuse::KeeperBackings backings_;
   fuse::OpenModes modes_;
   fuse::Session session_;
+  std::unique_ptr<cache::Upkeep> upkeep_;
   std::unique_ptr<control::Service> service_;
   std::unique_ptr<control::Router> router_;
   std::unique_ptr<control::Server> server_;

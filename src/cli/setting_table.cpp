@@ -122,11 +122,24 @@ constexpr std::array kTable{
             "would have done is not reported yet.",
             [](Settings& s, const std::string& t) { s.mode = word(kModes, t); },
             [](const Settings& s) { return word_of(kModes, s.mode); }},
-    Setting{"admission", kText, "POLICY", "always",
-            "What is kept of what was fetched: always, or never. second-reference is accepted, and "
-            "keeps always for now.",
+    Setting{"admission", kText, "POLICY", "second-reference",
+            "What is kept of what was fetched: what a second consumer asks for as well "
+            "(second-reference; until then it is on probation, in a part of the store), always, or "
+            "never.",
             [](Settings& s, const std::string& t) { s.admission = word(kAdmissions, t); },
             [](const Settings& s) { return word_of(kAdmissions, s.admission); }},
+    Setting{"capacity", kText, "SIZE|PERCENT", "90%",
+            "How much the store may take, files that are being fetched included; of its filesystem.",
+            [](Settings& s, const std::string& t) { s.limits.capacity = parse_share(t); },
+            [](const Settings& s) { return exact_share(s.limits.capacity); }},
+    Setting{"min_free", kText, "SIZE|PERCENT", "5%",
+            "How much of its filesystem the store leaves free, whoever uses the rest.",
+            [](Settings& s, const std::string& t) { s.limits.min_free = parse_share(t); },
+            [](const Settings& s) { return exact_share(s.limits.min_free); }},
+    Setting{"probation", kText, "SIZE|PERCENT", "20%",
+            "How much of the capacity what was asked for once may take.",
+            [](Settings& s, const std::string& t) { s.limits.probation = parse_share(t); },
+            [](const Settings& s) { return exact_share(s.limits.probation); }},
     Setting{"verify", kText, "WHEN", "stream",
             "stream: readers get bytes as they arrive, and the file is kept only if its digest "
             "matches. strict: readers wait until the whole file is verified. It needs the store: not with "

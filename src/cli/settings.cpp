@@ -155,7 +155,8 @@ void check_apart(const Settings& settings) {
 /// strict holds a file in the store until it is verified.
 void check_strict_keeps(const LoadedSettings& loaded) {
   const Settings& settings = loaded.settings;
-  if (settings.verify != fetch::Verify::kStrict || settings.keeps()) return;
+  const bool keeps = settings.keeps() && settings.admission != Admission::kNever;
+  if (settings.verify != fetch::Verify::kStrict || keeps) return;
   const char* const other = settings.mode == Mode::kProd ? "admission" : "mode";
   const auto shown = [&](std::string_view name) {
     const auto found = std::ranges::find(loaded.effective, name, &EffectiveSetting::name);

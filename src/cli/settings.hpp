@@ -3,7 +3,9 @@
 #pragma once
 
 #include "base/log.hpp"
+#include "cache/limits.hpp"
 #include "fetch/fetcher.hpp"
+#include "policy/references.hpp"
 #include "vfs/blob_checks.hpp"
 
 #include <chrono>
@@ -18,7 +20,7 @@
 namespace weightfs::cli {
 
 enum class Mode { kProd, kOff, kShadow };
-enum class Admission { kAlways, kSecondReference, kNever };
+using policy::Admission;
 
 /// A model that the configuration names; the daemon adds it at start.
 struct ModelSetting {
@@ -38,6 +40,7 @@ struct Settings {
   std::string user;  ///< empty: "weightfs" where there is such a user, else "nobody"
   Mode mode{};
   Admission admission{};
+  cache::Limits limits{};
   fetch::Verify verify{};
   vfs::CheckPolicy verify_open{};
   bool passthrough{};
@@ -55,9 +58,7 @@ struct Settings {
   std::vector<ModelSetting> models;
 
   /// Whether what is fetched goes into the store.
-  [[nodiscard]] bool keeps() const noexcept {
-    return mode == Mode::kProd && admission != Admission::kNever;
-  }
+  [[nodiscard]] bool keeps() const noexcept { return mode == Mode::kProd; }
 };
 
 /// A setting as it came out, for `config check` and `status`.

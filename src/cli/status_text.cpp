@@ -38,6 +38,23 @@ std::string store_text(const api::StoreStatus& store) {
   return text;
 }
 
+std::string policy_text(const api::PolicyStatus& policy) {
+  if (policy.limit == 0) return policy.admission + ", nothing is kept";
+  std::string text =
+      fmt::format("{}, {} of at most {}; {} on probation of at most {}", policy.admission,
+                  readable_size(policy.used), readable_size(policy.limit),
+                  readable_size(policy.probation_bytes), readable_size(policy.probation_limit));
+  if (policy.evicted_bytes > 0) {
+    text += fmt::format("; evicted {} models, {}", policy.evictions,
+                        readable_size(policy.evicted_bytes));
+  }
+  if (policy.refused > 0) text += fmt::format("; no room for {} files", policy.refused);
+  for (const api::KeptBytes& kept : policy.kept) {
+    text += fmt::format(", {} {}", readable_size(kept.bytes), kept.reason);
+  }
+  return text;
+}
+
 std::string fill_text(const api::FillStatus& fill) {
   const std::uint64_t percent =
       fill.size == 0 ? 100
@@ -67,6 +84,7 @@ std::string status_text(const api::Status& status) {
                                  status.mode));
   text += line("mount", mount_text(status));
   text += line("store", store_text(status.store));
+  text += line("policy", policy_text(status.policy));
   text += line("models", fmt::format("{}", status.models));
   for (const api::MissingModel& model : status.missing_models) {
     text += line("missing", fmt::format("{}: {}{}", model.name, model.error.message,

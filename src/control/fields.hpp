@@ -45,6 +45,24 @@ void each_field(IsValue<api::CacheStatus> auto& value, auto&& visit) {
   visit("miss_bytes", value.miss_bytes);
 }
 
+void each_field(IsValue<api::KeptBytes> auto& value, auto&& visit) {
+  visit("reason", value.reason);
+  visit("bytes", value.bytes);
+}
+
+void each_field(IsValue<api::PolicyStatus> auto& value, auto&& visit) {
+  visit("admission", value.admission);
+  visit("limit", value.limit);
+  visit("used", value.used);
+  visit("probation_limit", value.probation_limit);
+  visit("probation_bytes", value.probation_bytes);
+  visit("resident_bytes", value.resident_bytes);
+  visit("evictions", value.evictions);
+  visit("evicted_bytes", value.evicted_bytes);
+  visit("refused", value.refused);
+  visit("kept", value.kept);
+}
+
 void each_field(IsValue<api::SourceStatus> auto& value, auto&& visit) {
   visit("bytes", value.bytes);
   visit("requests", value.requests);
@@ -98,6 +116,7 @@ void each_field(IsValue<api::Status> auto& value, auto&& visit) {
   visit("passthrough", value.passthrough);
   visit("store", value.store);
   visit("cache", value.cache);
+  visit("policy", value.policy);
   visit("source", value.source);
   visit("fuse", value.fuse);
   visit("fetch", value.fetch);

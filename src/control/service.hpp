@@ -4,6 +4,7 @@
 
 #include "base/clock.hpp"
 #include "base/synchronized.hpp"
+#include "cache/governor.hpp"
 #include "catalog/catalog.hpp"
 #include "control/mount_view.hpp"
 #include "control/operations.hpp"
@@ -31,6 +32,7 @@ class Service final : public Operations {
   struct Parts {
     catalog::Catalog& catalog;
     store::Store& store;
+    cache::Governor& governor;
     fetch::Fetcher& fetcher;
     fetch::Warmer& warmer;
     source::SourcePool& sources;

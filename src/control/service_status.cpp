@@ -52,6 +52,23 @@ api::StoreStatus store_status(const store::Store& store, const std::string& erro
           .error = error};
 }
 
+api::PolicyStatus policy_status(cache::Governor& governor, const std::string& admission) {
+  const cache::GovernorStatus status = governor.status();
+  api::PolicyStatus policy{.admission = admission,
+                           .limit = status.budget.capacity,
+                           .used = status.budget.used,
+                           .probation_limit = status.budget.probation,
+                           .probation_bytes = status.probation_bytes,
+                           .resident_bytes = status.resident_bytes,
+                           .evictions = status.evictions,
+                           .evicted_bytes = status.evicted_bytes,
+                           .refused = status.refused};
+  for (const auto& [guard, bytes] : status.kept) {
+    policy.kept.push_back({.reason = policy::name(guard), .bytes = bytes});
+  }
+  return policy;
+}
+
 }  // namespace
 
 Service::Service(Parts parts)
@@ -87,6 +104,8 @@ api::Status Service::status() {
                 .misses = counters.misses,
                 .hit_bytes = counters.hit_bytes,
                 .miss_bytes = fetched.waited_bytes},
+      .policy = keeps() ? policy_status(parts_.governor, parts_.admission)
+                        : api::PolicyStatus{.admission = parts_.admission},
       .source = {.bytes = fetched.source_bytes,
                  .requests = fetched.requests,
                  .retries = fetched.retries},

@@ -107,7 +107,17 @@ FillPtr BlobFill::join() {
 
 void BlobFill::leave() {
   state_.with([](State& state) { state.ledger.leave(); });
+  let_go_if_over();
   pass_on();
+}
+
+/// Who holds a fill without reading it (the timer, the checkpointer) may do so for a while, in
+/// which an eviction of its file would give nothing back.
+void BlobFill::let_go_if_over() {
+  std::shared_ptr<const Fd> unused;
+  state_.with([&](State& state) {
+    if (state.ledger.close_if_over()) unused = std::exchange(state.data, nullptr);
+  });
 }
 
 void BlobFill::pass_on() {
@@ -296,6 +306,7 @@ void BlobFill::complete(const store::Blob* published) {
   if (!reads) return;
   ++host_->context().tally.completed;
   answer(std::move(*reads));
+  let_go_if_over();
   for (const auto& callback : callbacks) callback();
 }
 
@@ -330,6 +341,7 @@ void BlobFill::fail(const Error& error, Ending ending) {
     context.observer.on_failed(target_, error);
   }
   for (ParkedRead& read : *reads) read.done({.data = {}, .error = error});
+  let_go_if_over();
   for (const auto& callback : callbacks) callback();
   if (!close_later) return;
   to_close_ = true;
@@ -428,6 +440,7 @@ void BlobFill::close_if_idle() {
   });
   if (!closed) return;
   memory.reset();
+  let_go_if_over();
   close_for_now();
 }
 

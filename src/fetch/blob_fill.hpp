@@ -101,6 +101,7 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   /// Only while filling: afterwards the clock may be gone.
   [[nodiscard]] Clock::TimePoint now() const { return host_->context().clock.now(); }
   void leave();
+  void let_go_if_over();
 
   void attempt(ParkedRead read);
   /// What reads are answered with.

@@ -76,6 +76,7 @@ class Fetcher::State final : public FillHost, public std::enable_shared_from_thi
   [[nodiscard]] FillRegistry::Made make(const Target& target);
   [[nodiscard]] FillRegistry::Made on_disk(const Target& target);
   [[nodiscard]] FillRegistry::Made in_memory(const Target& target);
+  [[nodiscard]] std::unique_ptr<store::PartialBlob> claim(const Target& target);
   [[nodiscard]] std::unique_ptr<store::PartialBlob> open_partial(const Target& target);
   [[nodiscard]] std::uint64_t seed() {
     return seeds_.with([](std::mt19937_64& random) { return random(); });
@@ -130,19 +131,39 @@ FillRegistry::Made Fetcher::State::make(const Target& target) {
 
 FillRegistry::Made Fetcher::State::on_disk(const Target& target) {
   const std::optional<Place> shown = context_.observer.shown(target);
-  // Not as they were streamed: that would cost a new node for every open of a mode that only does.
-  if (shown == Place::kMemory) context_.observer.on_disowned(target);
   const std::optional<Digest>& listed = target.file().sha256;
   if (const auto digest = listed ? listed : context_.observer.learned(target)) {
     if (auto blob = store_.find(*digest)) {
+      if (shown == Place::kMemory) context_.observer.on_disowned(target);
       return {.running = {}, .complete = std::make_shared<CompleteFill>(target, std::move(*blob))};
     }
   }
-  std::unique_ptr<store::PartialBlob> partial = open_partial(target);
+  std::unique_ptr<store::PartialBlob> partial = claim(target);
+  if (!partial) {
+    if (shown == Place::kDisk) context_.observer.on_disowned(target);
+    return in_memory(target);
+  }
+  // Not as long as it is streamed: that would cost a new node for every open.
   const bool lost = shown == Place::kDisk && partial->written_bytes() == 0;
-  if (lost) context_.observer.on_disowned(target);
+  if (shown == Place::kMemory || lost) context_.observer.on_disowned(target);
   return {.running = BlobFill::create(shared_from_this(), target, std::move(partial), seed()),
           .complete = {}};
+}
+
+/// Null where the bytes are not to be kept.
+std::unique_ptr<store::PartialBlob> Fetcher::State::claim(const Target& target) {
+  Room* const room = context_.options.room;
+  if (!room) return open_partial(target);
+  std::unique_ptr<store::PartialBlob> partial;
+  const bool admitted = room->claim(target, [&] { partial = open_partial(target); });
+  if (admitted) return partial;
+  if (context_.options.verify == Verify::kStrict) {
+    throw Error(Errc::kNoSpace, fmt::format("{}: the store has no room for it, and with "
+                                            "verify=strict nothing is read past the disk",
+                                            target.file().path));
+  }
+  ++context_.tally.streamed;
+  return nullptr;
 }
 
 FillRegistry::Made Fetcher::State::in_memory(const Target& target) {

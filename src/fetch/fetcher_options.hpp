@@ -2,6 +2,7 @@
 // Copyright the weightfs authors
 #pragma once
 
+#include "fetch/room.hpp"
 #include "net/retry_policy.hpp"
 #include "store/partial_blob.hpp"
 
@@ -29,6 +30,7 @@ struct FetcherOptions {
   /// and under kMemoryOnly, reads fail rather than give out what nobody verified.
   Verify verify = Verify::kStream;
   Keep keep = Keep::kStore;
+  Room* room = nullptr;  ///< who has the say over the disk; nullptr: it is all ours
   /// Why kMemoryOnly, where it is not what the settings want: for messages.
   std::string store_error;
   unsigned hash_threads = 2;

@@ -73,6 +73,12 @@ bool FillLedger::close_if_idle() noexcept {
   return true;
 }
 
+bool FillLedger::close_if_over() noexcept {
+  if (holders_ > 0 || (filling() && !closed_)) return false;
+  closed_ = true;
+  return true;
+}
+
 FillLedger::Noticed FillLedger::on_read(ByteRange range, TimePoint now) {
   pattern_.on_read(range);
   const Want before = want_;

@@ -46,6 +46,9 @@ class FillLedger {
   [[nodiscard]] bool idle() const noexcept;
   /// Nobody can join any more if this is true.
   [[nodiscard]] bool close_if_idle() noexcept;
+  /// Over, and nobody holds it: from here on nobody joins it either, and its file need not stay
+  /// open for anybody.
+  [[nodiscard]] bool close_if_over() noexcept;
 
   // Readers.
 

@@ -84,7 +84,7 @@ void WarmJob::reap() {
       fail(fill->target(), *error);
     } else if (progress.streaming) {
       fail(fill->target(),
-           Error(Errc::kNoSpace, "the local disk is full or failing, and cannot take it"));
+           Error(Errc::kNoSpace, "there is no room for it in the store, or its disk fails"));
     } else {
       return false;
     }

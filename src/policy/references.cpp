@@ -46,6 +46,11 @@ bool References::proven(const Digest& snapshot) const {
   return found != places_.end() && found->second->proven;
 }
 
+References::Record References::record(const Digest& snapshot) const {
+  const auto found = places_.find(snapshot);
+  return found == places_.end() ? Record{.snapshot = snapshot} : *found->second;
+}
+
 void References::forget(const Digest& snapshot) {
   const auto found = places_.find(snapshot);
   if (found == places_.end()) return;

@@ -51,6 +51,8 @@ class References {
     bool proven = false;
     bool operator==(const Record&) const = default;
   };
+  /// What is known of it; nothing, where that is forgotten.
+  [[nodiscard]] Record record(const Digest& snapshot) const;
   /// Oldest first, to be written down and given back to restore() in that order.
   [[nodiscard]] std::vector<Record> records() const { return {order_.begin(), order_.end()}; }
   /// The most recent one now; replaces what is known of the snapshot.

@@ -45,6 +45,10 @@ std::uint64_t OpenBlobs::evicted_bytes() const {
   return table_->with([](const Table& table) { return table.evicted_bytes; });
 }
 
+bool OpenBlobs::held(const Digest& digest) const {
+  return table_->with([&](const Table& table) { return table.current.contains(digest); });
+}
+
 OpenBlobs::Hold::Hold(std::weak_ptr<Synchronized<Table>> table,
                       std::shared_ptr<Generation> generation)
     : table_(std::move(table)), generation_(std::move(generation)) {

@@ -31,6 +31,8 @@ class OpenBlobs {
   /// The file under this name was unlinked.
   void evicted(const Digest& digest);
   [[nodiscard]] std::uint64_t evicted_bytes() const;
+  /// Whether anybody holds what stands under this name now.
+  [[nodiscard]] bool held(const Digest& digest) const;
 
  private:
   struct Generation {

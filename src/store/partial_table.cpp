@@ -21,10 +21,12 @@ void PartialTable::add(const PartialKey& key, std::uint64_t size) {
   table_.with([&](Table& table) { set(table, table.entries[key], true, size); });
 }
 
-bool PartialTable::idle(const PartialKey& key) const {
+PartialUse PartialTable::use(const PartialKey& key) const {
   return table_.with([&](const Table& table) {
     const auto found = table.entries.find(key);
-    return found != table.entries.end() && found->second.on_disk && !found->second.claimed;
+    if (found == table.entries.end()) return PartialUse::kNone;
+    if (found->second.claimed) return PartialUse::kFilling;
+    return found->second.on_disk ? PartialUse::kIdle : PartialUse::kNone;
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/synchronized.hpp"
 #include "store/partial_blob.hpp"
+#include "store/partial_use.hpp"
 
 #include <cstdint>
 #include <unordered_map>
@@ -37,8 +38,7 @@ class PartialTable {
   void add(const PartialKey& key, std::uint64_t size);
   /// Error(kBusy) while another claim of this key lives.
   [[nodiscard]] Claim claim(const PartialKey& key) { return {*this, key}; }
-  /// On disk, and nobody is working on it.
-  [[nodiscard]] bool idle(const PartialKey& key) const;
+  [[nodiscard]] PartialUse use(const PartialKey& key) const;
   /// All that are on disk and that nobody is working on.
   [[nodiscard]] std::vector<PartialKey> all_idle() const;
   /// What all of them take, bytes.

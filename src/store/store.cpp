@@ -62,8 +62,16 @@ std::unique_ptr<PartialBlob> Store::partial(const PartialKey& key, std::uint64_t
       new PartialBlob(std::make_unique<PartialBlob::State>(*state_, key, size)));
 }
 
+bool Store::in_use(const Digest& digest) const {
+  return state_->in_use(digest);
+}
+
+PartialUse Store::partial_use(const PartialKey& key) const {
+  return state_->partials().use(key);
+}
+
 std::uint64_t Store::partial_bytes(const PartialKey& key) const {
-  if (!state_->partials().idle(key)) return 0;
+  if (partial_use(key) != PartialUse::kIdle) return 0;
   const auto summary = BlockMap::peek({.path = state_->layout().partial(key) / "map",
                                        .key = key,
                                        .size = 0,

@@ -8,6 +8,7 @@
 #include "store/blob.hpp"
 #include "store/identity.hpp"
 #include "store/partial_blob.hpp"
+#include "store/partial_use.hpp"
 #include "store/quarantine.hpp"
 
 #include <cstdint>
@@ -74,6 +75,9 @@ class Store {
   [[nodiscard]] bool contains(const Digest& digest) const;
   /// Whether it has the blob, and with this size: listings can be wrong.
   [[nodiscard]] bool contains(const Digest& digest, std::uint64_t size) const;
+  /// Whether somebody has the blob open: a reader, a fill that has just completed, verify(). In
+  /// memory.
+  [[nodiscard]] bool in_use(const Digest& digest) const;
   /// Notes that the blob was used just now, for eviction. Cheap: notes are kept in memory and
   /// written many at a time; the last ones may be lost.
   void touch(const Digest& digest);
@@ -90,6 +94,8 @@ class Store {
   /// Resumes or creates the partial blob of this key. Error kNoSpace, kIo, kInvalid (another size;
   /// ask discard_partial() to give it up), kBusy (somebody fills it).
   [[nodiscard]] std::unique_ptr<PartialBlob> partial(const PartialKey& key, std::uint64_t size);
+  /// Whether there is a partial blob of this key, and whether somebody fills it. In memory.
+  [[nodiscard]] PartialUse partial_use(const PartialKey& key) const;
   /// Bytes already on disk for a key that is not being filled; 0 if there is none.
   [[nodiscard]] std::uint64_t partial_bytes(const PartialKey& key) const;
   /// Error(kBusy) while somebody fills it; nothing happens if there is none.

@@ -45,6 +45,7 @@ class Store::State {
   [[nodiscard]] Quarantine& quarantine() noexcept { return quarantine_; }
   [[nodiscard]] const Index& index() const noexcept { return *index_; }
   [[nodiscard]] StoreUsage usage() const;
+  [[nodiscard]] bool in_use(const Digest& digest) const { return open_blobs_.held(digest); }
 
   /// The row, or nothing where the index fails: then the store is all misses, and says so once.
   [[nodiscard]] std::optional<IndexRow> row(const Digest& digest) const;

@@ -38,6 +38,7 @@ bool heard_from_source(const fetch::FillProgress& progress) {
 Filesystem::Filesystem(const Parts& parts)
     : catalog_(parts.catalog),
       store_(parts.store),
+      governor_(parts.governor),
       fetcher_(parts.fetcher),
       sources_(parts.sources),
       invalidator_(parts.invalidator),
@@ -85,8 +86,15 @@ Ticket Filesystem::open(NodeId node, const std::string& consumer, OpenDone done)
   if (place.file() == nullptr) throw Error(Errc::kInvalid, "open of a directory");
   const fetch::Target wanted = target(place);
   check_current(node, wanted);
-  const Backing backing =
-      open_files_.acquire(node, shared, [&] { return this->backing(node, wanted); });
+  // Before its fill asks for room: it is this use that may prove the snapshot.
+  governor_.opened(place.snapshot, *place.node().file, consumer);
+  Backing backing;
+  try {
+    backing = open_files_.acquire(node, shared, [&] { return this->backing(node, wanted); });
+  } catch (...) {
+    governor_.closed(place.snapshot->key());
+    throw;
+  }
   try {
     check_current(node, wanted);  // it may have been joined after the node was retired
   } catch (...) {
@@ -134,7 +142,18 @@ void Filesystem::opened_complete(const std::string& consumer, const Place& place
 }
 
 void Filesystem::release(NodeId node) {
-  open_files_.release(node);
+  if (const PlacePtr place = open_files_.release(node)) governor_.closed(place->snapshot->key());
+}
+
+void Filesystem::adopt(NodeId node, std::uint32_t opens) {
+  PlacePtr place;
+  try {
+    place = std::make_shared<const Place>(places_.at(node));
+    governor_.adopted(place->snapshot->key(), opens);
+  } catch (const Error&) {
+    // Its model was removed meanwhile.
+  }
+  open_files_.adopt(node, place, opens);
 }
 
 Ticket Filesystem::read(NodeId node, std::uint64_t offset, std::uint64_t size,

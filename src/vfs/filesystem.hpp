@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "cache/governor.hpp"
 #include "catalog/catalog.hpp"
 #include "fetch/fetcher.hpp"
 #include "source/source_pool.hpp"
@@ -77,6 +78,7 @@ class Filesystem {
   struct Parts {
     const catalog::Catalog& catalog;
     store::Store& store;
+    cache::Governor& governor;
     fetch::Fetcher& fetcher;
     source::SourcePool& sources;
     Invalidator& invalidator;
@@ -110,7 +112,7 @@ class Filesystem {
   Ticket open(NodeId node, const std::string& consumer, OpenDone done);
   void release(NodeId node);
   /// Before the first request: opens that an earlier daemon of the session answered.
-  void adopt(NodeId node, std::uint32_t opens) { open_files_.adopt(node, opens); }
+  void adopt(NodeId node, std::uint32_t opens);
 
   /// As open(). `done` gets at most `size` bytes, fewer at the end of the file only.
   Ticket read(NodeId node, std::uint64_t offset, std::uint64_t size, fetch::ReadDone done);
@@ -155,6 +157,7 @@ class Filesystem {
 
   const catalog::Catalog& catalog_;
   store::Store& store_;
+  cache::Governor& governor_;
   fetch::Fetcher& fetcher_;
   source::SourcePool& sources_;
   Invalidator& invalidator_;

@@ -55,21 +55,28 @@ PlacePtr OpenFiles::place(NodeId node) const {
   });
 }
 
-void OpenFiles::adopt(NodeId node, std::uint32_t opens) {
-  files_.with([&](Files& files) { files[node.value()].opens += opens; });
+void OpenFiles::adopt(NodeId node, const PlacePtr& place, std::uint32_t opens) {
+  files_.with([&](Files& files) {
+    OpenFile& file = files[node.value()];
+    file.opens += opens;
+    if (!file.place) file.place = place;
+  });
 }
 
-void OpenFiles::release(NodeId node) {
+PlacePtr OpenFiles::release(NodeId node) {
+  PlacePtr place;
   // Destroyed after the lock: it may close a partial blob.
   const auto gone = files_.with([&](Files& files) -> Files::node_type {
     const auto found = files.find(node.value());
     if (found == files.end()) return {};
+    place = found->second.place;
     if (found->second.opens > 1) {
       --found->second.opens;
       return {};
     }
     return files.extract(found);
   });
+  return place;
 }
 
 std::uint64_t OpenFiles::count() const {

@@ -39,8 +39,9 @@ class OpenFiles {
   /// What an open node is; nullptr where this daemon has not met it.
   [[nodiscard]] PlacePtr place(NodeId node) const;
   /// Takes over an open count from an earlier daemon of this session.
-  void adopt(NodeId node, std::uint32_t opens);
-  void release(NodeId node);
+  void adopt(NodeId node, const PlacePtr& place, std::uint32_t opens);
+  /// Returns place().
+  PlacePtr release(NodeId node);
   [[nodiscard]] std::uint64_t count() const;
 
  private:

@@ -60,7 +60,10 @@ TEST_CASE("settings without any source are the documented defaults") {
   CHECK(s.socket == "/run/weightfs/control.sock");
   CHECK(s.user.empty());
   CHECK(s.mode == Mode::kProd);
-  CHECK(s.admission == Admission::kAlways);
+  CHECK(s.admission == Admission::kSecondReference);
+  CHECK(s.limits.capacity == Share{.percent = 90});
+  CHECK(s.limits.min_free == Share{.percent = 5});
+  CHECK(s.limits.probation == Share{.percent = 20});
   CHECK(s.verify == fetch::Verify::kStream);
   CHECK(s.verify_open == vfs::CheckPolicy::kBoot);
   CHECK(s.passthrough);

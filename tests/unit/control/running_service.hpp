@@ -65,6 +65,13 @@ class FakeMount final : public control::MountView {
   Synchronized<std::vector<std::string>> told_;
 };
 
+/// Nothing is evicted in these tests but by hand.
+class UnheardEvictions final : public cache::EvictionObserver {
+ public:
+  void blob_gone(const Digest&) override {}
+  void bytes_discarded(const Digest&) override {}
+};
+
 /// What the daemon does when a fill is over, as far as the service depends on it.
 class LearningObserver final : public fetch::FillObserver {
  public:
@@ -146,12 +153,18 @@ class RunningService {
   net::HttpClient http_{net::HttpClientOptions{}};
   source::SourcePool sources_{http_};
   LearningObserver observer_{catalog};
+  UnheardEvictions evictions_;
+  cache::Governor governor_{
+      {.store = *store_, .catalog = catalog, .clock = clock_, .observer = evictions_},
+      {.use_log = directory_.path() / "state" / "uses"},
+      Log::silent()};
   fetch::Fetcher fetcher_;
   fetch::Warmer warmer_{fetcher_, *store_, 2, Log::silent()};
 
  public:
   control::Service service{{.catalog = catalog,
                             .store = *store_,
+                            .governor = governor_,
                             .fetcher = fetcher_,
                             .warmer = warmer_,
                             .sources = sources_,

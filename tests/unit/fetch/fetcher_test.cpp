@@ -398,6 +398,20 @@ TEST_CASE_METHOD(FetchFixture,
   CHECK(present.wait() == FakeSource::content("a", {kMiB, kMiB + 100}));
 }
 
+TEST_CASE_METHOD(FetchFixture,
+                 "a file that is complete stays open for as long as it is held only") {
+  options.checkpoint_interval = std::chrono::hours(1);  // until then the checkpointer has the fill
+  start();
+  const Target wanted = target("a", 2 * kMiB);
+  FillPtr fill = fetcher().fill(wanted);
+  fill->want(Want::kFile);
+  REQUIRE(eventually([&] { return fill->progress().state == FillState::kComplete; }));
+  CHECK(store->in_use(*wanted.file().sha256));
+  CHECK(reads_right(fill, {0, 2 * kMiB}));
+  fill.reset();
+  CHECK(eventually([&] { return !store->in_use(*wanted.file().sha256); }));
+}
+
 TEST_CASE_METHOD(FetchFixture, "a fill outlives its blob's removal") {
   start();
   const Target wanted = target("a", kMiB);

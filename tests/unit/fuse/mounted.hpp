@@ -68,6 +68,13 @@ class ShiftedClock final : public Clock {
   const std::chrono::seconds shift_;
 };
 
+/// Nothing is evicted in these tests but by hand.
+class UnheardEvictions final : public cache::EvictionObserver {
+ public:
+  void blob_gone(const Digest&) override {}
+  void bytes_discarded(const Digest&) override {}
+};
+
 /// One daemon, from the store to the FUSE session, on a socket in place of /dev/fuse. Making a
 /// second one over the same directory, memory and kernel is a restart.
 class Mounted {
@@ -103,6 +110,8 @@ class Mounted {
   vfs::LastErrors last_errors;
   vfs::FillReactions reactions;
   vfs::BlobChecks checks;
+  UnheardEvictions evictions;
+  cache::Governor governor;
   std::unique_ptr<fetch::Fetcher> fetcher;
   vfs::Filesystem filesystem;
   OpenModes modes;

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "fetch/target.hpp"
+
+#include <functional>
+
+namespace weightfs::fetch {
+
+/// Asked before the bytes of a file are written to the store: whoever has the say over the disk
+/// makes room for them, or says that they are not to be kept. Thread-safe. Must outlive the
+/// Fetcher, and must not call it: the question comes from within Fetcher::fill().
+class Room {
+ public:
+  virtual ~Room() = default;
+  /// Calls `take`, which allocates the space of the file, while nobody else is given that space,
+  /// and passes on what it throws. False, without having called it, where the file is to be
+  /// streamed past the disk.
+  [[nodiscard]] virtual bool claim(const Target& target, const std::function<void()>& take) = 0;
+};
+
+}  // namespace weightfs::fetch

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the weightfs authors
+"""The store as a cache with limits: what is kept, what goes, and what does not fit."""
+
+import contextlib
+import hashlib
+import json
+import mmap
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import models
+import mounts
+from pod import own_cgroup
+from readers import pread_all, same_tree
+from waiting import until
+
+MB = 1 << 20
+SHARDS, SHARD = 2, 20 * MB        # of each model: 40 MB and a few small files
+LIMIT = 200 * MB                  # four models fit, five do not
+
+READ = ("import hashlib, json, pathlib, sys\n"
+        "files = [p for p in sorted(pathlib.Path(sys.argv[1]).rglob('*')) if p.is_file()]\n"
+        "print(json.dumps({str(p.relative_to(sys.argv[1])): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}))")
+
+
+@pytest.fixture(scope="session")
+def fleet(work):
+    """Seven models, each in a folder of its own below one root."""
+    root = work / "fleet"
+    root.mkdir()
+    made = {}
+    for number in range(7):
+        folder = root / f"m{number}"
+        models.write_model(folder, SHARDS, SHARD, seed=100 + number)
+        made[f"org/m{number}"] = models.describe(folder)
+    return made
+
+
+@pytest.fixture
+def disk(folder):
+    with mounts.ext4(folder, 512) as point:
+        yield point
+
+
+@pytest.fixture
+def cache(weightfs, origin, fleet, work, disk):
+    """A mount of the whole fleet over a disk of 512 MiB. Limits as options."""
+    def make(names=None, **config):
+        source = origin(root=work / "fleet")
+        limits = {"capacity": str(LIMIT), "min_free": "5%", "admission": "always"} | config
+        mounted = weightfs({name: source.url(f"{name.removeprefix('org/')}/") for name in names or fleet},
+                           store=disk / "store", config=limits)
+        mounted.origin = source
+        return mounted
+    return make
+
+
+def consume(mounted, name, consumer, held=0):
+    """Reads a whole model as one consumer: its own session, and its own cgroup where that can be had.
+    Returns its files' digests. `held` files stay open, by others."""
+    cgroup = own_cgroup(f"weightfs-consumer-{os.getpid()}-{consumer}")
+
+    def join():
+        if cgroup is not None:
+            (cgroup / "cgroup.procs").write_text("0")
+    try:
+        done = subprocess.run([sys.executable, "-c", READ, str(mounted.mount / name)], check=True, timeout=60,
+                              capture_output=True, text=True, start_new_session=True, preexec_fn=join)
+    finally:
+        if cgroup is not None:
+            with contextlib.suppress(OSError):
+                cgroup.rmdir()
+    # Its last closes are on their way to the daemon, which takes what is open for needed.
+    until(lambda: mounted.status()["fuse"]["open_files"] == held, 30, "its files are closed")
+    return json.loads(done.stdout)
+
+
+def right(model):
+    return {name: file.sha256 for name, file in model.files.items()}
+
+
+def complete(mounted, name):
+    return mounted.model(name)["complete"]
+
+
+def settled(mounted, name):
+    until(lambda: complete(mounted, name), 30, f"{name} is complete")
+
+
+class Watch:
+    """Samples how much of a disk is used, until the end of the block."""
+
+    def __init__(self, disk):
+        self.disk, self.most, self.samples = disk, 0, 0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self):
+        while not self._ended.wait(0.01):
+            of = os.statvfs(self.disk)
+            self.most = max(self.most, (of.f_blocks - of.f_bfree) * of.f_frsize)
+            self.samples += 1
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._ended.set()
+        self._thread.join()
+
+
+def test_the_least_recently_used_model_goes_and_the_disk_never_passes_its_limit(cache, fleet, disk):
+    mounted = cache()
+    empty = mounts_used(disk)
+    names = list(fleet)
+    with Watch(disk) as watch:
+        for name in names[:4]:
+            mounted.wait(name)
+        assert consume(mounted, names[0], "again") == right(fleet[names[0]])
+        mounted.wait(names[4])
+    assert watch.samples > 10
+    assert watch.most - empty <= LIMIT + MB, "the index and the maps may have a little more"
+    assert [complete(mounted, name) for name in names[:5]] == [True, False, True, True, True]
+    policy = mounted.status()["policy"]
+    assert policy["evictions"] == 1 and policy["used"] <= policy["limit"] == LIMIT
+    # It comes back when it is asked for.
+    assert consume(mounted, names[1], "again") == right(fleet[names[1]])
+
+
+def mounts_used(disk):
+    of = os.statvfs(disk)
+    return (of.f_blocks - of.f_bfree) * of.f_frsize
+
+
+class Holders:
+    """Files that are held open, half of them mapped, until the end of the block."""
+
+    def __init__(self, tree, model, count):
+        self.paths = [model.shards[i % len(model.shards)] for i in range(count)]
+        self.model = model
+        self.files = [open(tree / path, "rb", buffering=0) for path in self.paths]
+        self.maps = [mmap.mmap(file.fileno(), 0, mmap.MAP_SHARED, mmap.PROT_READ)
+                     for file in self.files[::2]]
+        for file in self.files[::2]:
+            file.close()  # the mapping holds it
+
+    def check(self):
+        for path, mapped in zip(self.paths[::2], self.maps):
+            assert hashlib.sha256(mapped).hexdigest() == self.model.files[path].sha256
+        for path, file in zip(self.paths[1::2], self.files[1::2]):
+            data = pread_all(file.fileno(), 0, self.model.files[path].size)
+            assert hashlib.sha256(data).hexdigest() == self.model.files[path].sha256
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for held in self.maps + self.files:
+            held.close()
+
+
+def test_what_is_pinned_open_or_mapped_survives_a_flood(cache, fleet, disk):
+    """Space comes back after the last close, and whoever reads gets right bytes meanwhile."""
+    mounted = cache()
+    names = list(fleet)
+    pinned, held = names[:2]
+    mounted.cli("pin", pinned, "--reason", "kept")
+    settled(mounted, pinned)
+    mounted.wait(held)
+    empty = mounts_used(disk) - mounted.status()["policy"]["used"]
+    with Watch(disk) as watch, Holders(mounted.mount / held, fleet[held], 8) as holders:
+        for name in 2 * names[2:]:
+            assert consume(mounted, name, "flood", held=2) == right(fleet[name])
+            mounts.drop_caches()
+            holders.check()
+        assert complete(mounted, pinned) and complete(mounted, held)
+    assert watch.most - empty <= LIMIT + MB
+    assert mounted.status()["policy"]["evictions"] >= 5
+    # Nobody holds it any more: it goes in its turn.
+    for name in names[2:6]:
+        mounted.wait(name)
+    assert complete(mounted, pinned) and not complete(mounted, held)
+    until(lambda: mounted.status()["store"]["evicted_open_bytes"] == 0, 10, "the space is back")
+
+
+def test_a_model_that_cannot_fit_is_refused_by_warm_and_read_past_the_disk(cache, fleet):
+    mounted = cache(names=["org/m0"], capacity=str(30 * MB))
+    for command in (["warm", "org/m0"], ["pin", "org/m0"]):
+        refused = mounted.cli(*command, check=False)
+        assert refused.returncode == 1
+        assert "no space" in refused.stderr and "31.5 MB" in refused.stderr, refused.stderr
+    assert not mounted.model("org/m0")["pinned"]
+    assert consume(mounted, "org/m0", "reader") == right(fleet["org/m0"])
+    status = mounted.status()
+    assert status["store"]["bytes"] == 0 and status["store"]["partial_bytes"] == 0
+    assert status["policy"]["refused"] >= SHARDS
+
+
+def test_what_could_not_go_is_told_with_its_reason(cache, fleet):
+    mounted = cache(capacity=str(60 * MB))
+    mounted.cli("pin", "org/m0")
+    settled(mounted, "org/m0")
+    refused = mounted.cli("warm", "org/m1", check=False)
+    assert refused.returncode == 1 and "pinned" in refused.stderr
+    assert consume(mounted, "org/m1", "reader") == right(fleet["org/m1"])
+    kept = {one["reason"]: one["bytes"] for one in mounted.status()["policy"]["kept"]}
+    assert kept["pinned"] >= SHARDS * SHARD
+    assert "pinned" in mounted.cli("status").stdout
+
+
+def test_a_second_consumer_makes_a_resident_without_another_pull(cache, fleet):
+    mounted = cache(admission="second-reference", probation=str(100 * MB))
+    first, second = "org/m0", "org/m1"
+    for _ in range(2):  # a restarted pod is the same consumer
+        assert consume(mounted, first, "pod-1") == right(fleet[first])
+    settled(mounted, first)
+    policy = mounted.status()["policy"]
+    assert policy["probation_bytes"] > SHARDS * SHARD and policy["resident_bytes"] == 0
+    mounted.stop()
+    mounted.start()
+    before = mounted.status()["source"]["bytes"]
+    assert consume(mounted, first, "pod-2") == right(fleet[first])
+    status = mounted.status()
+    assert status["source"]["bytes"] == before
+    assert status["policy"]["probation_bytes"] < 10_000
+    assert status["policy"]["resident_bytes"] > SHARDS * SHARD
+    # Probation has its own bounds: what came last pushes out what came before it, and no resident.
+    for number in (1, 2, 3):
+        consume(mounted, f"org/m{number}", "pod-1")
+        settled(mounted, f"org/m{number}")
+    assert complete(mounted, first) and not complete(mounted, second)
+
+
+def test_with_admission_never_only_what_was_asked_for_is_kept(cache, fleet):
+    mounted = cache(admission="never")
+    mounted.wait("org/m0")
+    for consumer in ("a", "b"):
+        assert consume(mounted, "org/m1", consumer) == right(fleet["org/m1"])
+        assert consume(mounted, "org/m0", consumer) == right(fleet["org/m0"])
+    assert mounted.blobs() == {file.sha256 for file in fleet["org/m0"].files.values()}
+
+
+def test_when_others_fill_the_disk_models_go_until_enough_is_free_again(cache, fleet, disk):
+    mounted = cache(capacity="90%", min_free=str(100 * MB))
+    names = list(fleet)
+    for name in names[:5]:
+        mounted.wait(name)
+    free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
+    with open(disk / "ballast", "wb") as file:
+        os.posix_fallocate(file.fileno(), 0, free - 60 * MB)
+    until(lambda: os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize >= 100 * MB, 30, "room is made")
+    assert not complete(mounted, names[0]) and complete(mounted, names[4])
+    same_tree(mounted.mount / names[4], fleet[names[4]])

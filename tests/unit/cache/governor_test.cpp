@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "cache/governor.hpp"
+
+#include "../store/store_fixture.hpp"
+#include "base/error.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace weightfs::cache {
+namespace {
+
+using policy::Admission;
+using policy::Guard;
+using snapshot::File;
+using snapshot::Snapshot;
+using snapshot::SnapshotPtr;
+using store::put;
+using store::random_bytes;
+
+constexpr std::uint64_t kKiB = 1 << 10;
+
+class Listener final : public EvictionObserver {
+ public:
+  void blob_gone(const Digest& digest) override { gone.push_back(digest); }
+  void bytes_discarded(const Digest& key) override { discarded.push_back(key); }
+  std::vector<Digest> gone;
+  std::vector<Digest> discarded;
+};
+
+/// A store with a budget of its own, models of one or more files, and consumers that use them.
+class Node {
+ public:
+  explicit Node(std::uint64_t capacity, Admission admission = Admission::kAlways) {
+    options_ = {
+        .admission = admission,
+        .limits = {.capacity = {.bytes = capacity}, .min_free = {}, .probation = {.percent = 25}},
+        .use_log = directory_.path() / "state" / "uses"};
+    start();
+  }
+  void start() {
+    governor_.reset();
+    catalog_.reset();
+    store_.reset();
+    store_ = store::open_store(directory_.path() / "store", clock_);
+    catalog_ =
+        std::make_unique<catalog::Catalog>(directory_.path() / "state", clock_, Log::silent());
+    governor_ = std::make_unique<Governor>(
+        Governor::Parts{
+            .store = *store_, .catalog = *catalog_, .clock = clock_, .observer = listener},
+        options_, Log::silent());
+  }
+  void forget_uses() { std::filesystem::remove(options_.use_log); }
+  void set_capacity(std::uint64_t bytes) { options_.limits.capacity.bytes = bytes; }
+  [[nodiscard]] Governor& governor() { return *governor_; }
+  [[nodiscard]] store::Store& store() { return *store_; }
+  [[nodiscard]] catalog::Catalog& catalog() { return *catalog_; }
+
+  /// Content goes by seed and size: the same twice is one blob.
+  struct Part {
+    std::uint64_t seed = 0;
+    std::uint64_t size = 0;
+  };
+  SnapshotPtr model(const std::string& name, const std::vector<Part>& parts) {
+    std::vector<File> files;
+    for (const Part& part : parts) {
+      File file;
+      file.path = "w" + std::to_string(files.size()) + ".safetensors";
+      file.size = part.size;
+      file.sha256 = Digest::of(random_bytes(part.size, part.seed));
+      files.push_back(std::move(file));
+      seeds_[*files.back().sha256] = part;
+    }
+    auto made = std::make_shared<const Snapshot>("file:///" + name, "", std::move(files));
+    catalog_->add(name, made->source(), made);
+    return made;
+  }
+  SnapshotPtr model(const std::string& name, std::uint64_t size) {
+    return model(name, {{.seed = ++last_seed_, .size = size}});
+  }
+
+  /// One consumer opens every file, and what is not there is fetched as far as it is admitted.
+  /// Returns whether all of it is in the store afterwards.
+  bool use(const SnapshotPtr& snapshot, const std::string& consumer) {
+    bool kept = true;
+    for (std::size_t i = 0; i < snapshot->files().size(); ++i) {
+      governor_->opened(snapshot, i, consumer);
+      kept = fetch(snapshot, i) && kept;
+    }
+    for (std::size_t i = 0; i < snapshot->files().size(); ++i) governor_->closed(snapshot->key());
+    return kept;
+  }
+  bool fetch(const SnapshotPtr& snapshot, std::size_t index) {
+    const File& file = snapshot->files()[index];
+    if (store_->contains(*file.sha256)) return true;
+    const Part part = seeds_.at(*file.sha256);
+    return governor_->claim({.snapshot = snapshot, .file_index = index, .source = nullptr},
+                            [&] { put(*store_, random_bytes(part.size, part.seed)); });
+  }
+  [[nodiscard]] bool has(const SnapshotPtr& snapshot) const {
+    return std::ranges::all_of(snapshot->files(),
+                               [&](const File& file) { return store_->contains(*file.sha256); });
+  }
+
+  Listener listener;
+
+ private:
+  store::TemporaryDirectory directory_;
+  store::ManualClock clock_;
+  GovernorOptions options_;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<catalog::Catalog> catalog_;
+  std::unique_ptr<Governor> governor_;
+  std::unordered_map<Digest, Part> seeds_;
+  std::uint64_t last_seed_ = 0;
+};
+
+TEST_CASE("the least recently used snapshot goes, whole, before more is written") {
+  Node node(100 * kKiB);
+  const auto a =
+      node.model("a", {{.seed = 100, .size = 20 * kKiB}, {.seed = 101, .size = 20 * kKiB}});
+  const auto b = node.model("b", 40 * kKiB);
+  const auto c = node.model("c", 30 * kKiB);
+  REQUIRE(node.use(a, "x"));
+  REQUIRE(node.use(b, "x"));
+  REQUIRE(node.use(a, "x"));
+  REQUIRE(node.use(c, "x"));
+  CHECK(node.has(a));
+  CHECK_FALSE(node.has(b));
+  CHECK(node.has(c));
+  CHECK(node.listener.gone == std::vector<Digest>{*b->files()[0].sha256});
+  const GovernorStatus status = node.governor().status();
+  CHECK(status.evictions == 1);
+  CHECK(status.evicted_bytes == 40 * kKiB);
+  CHECK(status.budget.used == 70 * kKiB);
+  CHECK(status.resident_bytes == 70 * kKiB);
+}
+
+TEST_CASE("what is open or pinned stays, and a file that does not fit then is streamed") {
+  Node node(100 * kKiB);
+  const auto open = node.model("open", 40 * kKiB);
+  const auto pinned = node.model("pinned", 40 * kKiB);
+  const auto more = node.model("more", 40 * kKiB);
+  REQUIRE(node.use(open, "x"));
+  REQUIRE(node.use(pinned, "x"));
+  node.governor().opened(open, 0, "y");
+  node.catalog().set_pinned("pinned", true, "");
+  CHECK_FALSE(node.use(more, "x"));
+  CHECK(node.has(open));
+  CHECK(node.has(pinned));
+  const GovernorStatus status = node.governor().status();
+  CHECK(status.refused == 1);
+  CHECK(status.kept ==
+        std::map<Guard, std::uint64_t>{{Guard::kOpen, 40 * kKiB}, {Guard::kPinned, 40 * kKiB}});
+  node.governor().closed(open->key());
+  CHECK(node.use(more, "x"));
+  CHECK_FALSE(node.has(open));
+}
+
+TEST_CASE("of a snapshot that cannot fit nothing is kept, and nothing goes for it") {
+  Node node(100 * kKiB);
+  const auto small = node.model("small", 30 * kKiB);
+  const auto large =
+      node.model("large", {{.seed = 50, .size = 60 * kKiB}, {.seed = 51, .size = 60 * kKiB}});
+  REQUIRE(node.use(small, "x"));
+  CHECK_FALSE(node.use(large, "x"));
+  CHECK(node.store().usage().blobs == 1);
+  CHECK(node.has(small));
+  try {
+    node.governor().admit(large);
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.code() == Errc::kNoSpace);
+    CHECK_THAT(error.what(), Catch::Matchers::ContainsSubstring("123 kB"));
+  }
+}
+
+TEST_CASE("a blob that two snapshots share goes with the second") {
+  Node node(100 * kKiB);
+  const Node::Part base{.seed = 9, .size = 30 * kKiB};
+  const auto a = node.model("a", {base, {.seed = 10, .size = 10 * kKiB}});
+  const auto b = node.model("b", {base, {.seed = 11, .size = 10 * kKiB}});
+  REQUIRE(node.use(a, "x"));
+  REQUIRE(node.use(b, "x"));
+  const Evicted first = node.governor().evict(a, Evictor::Do::kEvict);
+  CHECK(first.bytes == 10 * kKiB);
+  CHECK(first.shared_bytes == 30 * kKiB);
+  CHECK(node.has(b));
+  CHECK(node.governor().evict(b, Evictor::Do::kCount).bytes == 40 * kKiB);
+  CHECK(node.has(b));
+  CHECK(node.governor().evict(b, Evictor::Do::kEvict).bytes == 40 * kKiB);
+  CHECK(node.store().usage().blobs == 0);
+}
+
+TEST_CASE("a second consumer makes a resident, the same one again does not") {
+  Node node(100 * kKiB, Admission::kSecondReference);
+  const auto a = node.model("a", {{.seed = 1, .size = 10 * kKiB}, {.seed = 2, .size = 10 * kKiB}});
+  REQUIRE(node.use(a, "pod-1"));
+  REQUIRE(node.use(a, "pod-1"));
+  CHECK(node.governor().status().probation_bytes == 20 * kKiB);
+  REQUIRE(node.use(a, "pod-2"));
+  CHECK(node.governor().status().probation_bytes == 0);
+  CHECK(node.governor().status().resident_bytes == 20 * kKiB);
+}
+
+TEST_CASE("what was asked for once leaves its area when that needs the room, and is remembered") {
+  Node node(100 * kKiB, Admission::kSecondReference);  // 25 KiB for probation
+  const auto a = node.model("a", 20 * kKiB);
+  const auto b = node.model("b", 20 * kKiB);
+  const auto large = node.model("large", 30 * kKiB);
+  REQUIRE(node.use(a, "pod-1"));
+  REQUIRE(node.use(b, "pod-1"));
+  CHECK_FALSE(node.has(a));
+  CHECK(node.has(b));
+  CHECK_FALSE(node.use(large, "pod-1"));  // than the area
+  node.start();
+  REQUIRE(node.use(a, "pod-2"));
+  CHECK(node.governor().status().resident_bytes == 20 * kKiB);
+  REQUIRE(node.use(large, "pod-2"));
+  CHECK(node.has(b));
+}
+
+TEST_CASE("what a person asks for is admitted at once") {
+  Node node(100 * kKiB, Admission::kSecondReference);
+  const auto a = node.model("a", 60 * kKiB);
+  node.governor().admit(a);
+  REQUIRE(node.fetch(a, 0));
+  CHECK(node.governor().status().resident_bytes == 60 * kKiB);
+}
+
+TEST_CASE("what shares all its blobs keeps them when it was used and their first owner goes") {
+  Node node(100 * kKiB);
+  const auto shared = Node::Part{.seed = 77, .size = 30 * kKiB};
+  const SnapshotPtr first = node.model("first", {shared, {.seed = 78, .size = 10 * kKiB}});
+  const SnapshotPtr second = node.model("second", {shared});
+  CHECK(node.use(first, "a"));
+  CHECK(node.use(second, "b"));
+  CHECK(node.use(node.model("large", 65 * kKiB), "c"));
+  CHECK_FALSE(node.has(first));
+  CHECK(node.has(second));
+}
+
+TEST_CASE("a blob that somebody has open gives nothing back, so another goes") {
+  Node node(100 * kKiB);
+  const SnapshotPtr held = node.model("held", 40 * kKiB);
+  const SnapshotPtr other = node.model("other", 40 * kKiB);
+  CHECK(node.use(held, "a"));
+  CHECK(node.use(other, "a"));
+  {
+    const auto blob = node.store().find(*held->files()[0].sha256);
+    CHECK(node.use(node.model("next", 50 * kKiB), "a"));
+    CHECK(node.has(held));
+    CHECK_FALSE(node.has(other));
+  }
+  CHECK(node.use(node.model("last", 50 * kKiB), "a"));
+  CHECK_FALSE(node.has(held));
+}
+
+TEST_CASE("a disk that is full before its numbers say so gets room by an eviction") {
+  Node node(100 * kKiB);
+  const SnapshotPtr old = node.model("old", 20 * kKiB);
+  const SnapshotPtr recent = node.model("recent", 20 * kKiB);
+  CHECK(node.use(old, "a"));
+  CHECK(node.use(recent, "a"));
+  const SnapshotPtr next = node.model("next", 10 * kKiB);
+  int takes = 0;
+  CHECK(node.governor().claim({.snapshot = next, .file_index = 0, .source = nullptr}, [&] {
+    if (++takes == 1) throw Error(Errc::kNoSpace, "the disk is full");
+  }));
+  CHECK(takes == 2);
+  CHECK_FALSE(node.has(old));
+  CHECK(node.has(recent));
+
+  const auto never = [] { throw Error(Errc::kNoSpace, "the disk is full"); };
+  CHECK_THROWS_AS(
+      node.governor().claim({.snapshot = next, .file_index = 0, .source = nullptr}, never), Error);
+}
+
+TEST_CASE("with admission never only what a person asks for is kept") {
+  Node node(100 * kKiB, Admission::kNever);
+  const SnapshotPtr read = node.model("read", 10 * kKiB);
+  const SnapshotPtr warmed = node.model("warmed", 10 * kKiB);
+  node.governor().admit(warmed);
+  for (const char* const consumer : {"a", "b", "c"}) {
+    CHECK_FALSE(node.use(read, consumer));
+    CHECK(node.use(warmed, consumer));
+  }
+}
+
+TEST_CASE("files that no model has go before anything else") {
+  Node node(100 * kKiB);
+  const SnapshotPtr kept = node.model("kept", 40 * kKiB);
+  CHECK(node.use(kept, "a"));
+  put(node.store(), random_bytes(50 * kKiB, 1001));
+  node.start();
+  CHECK(node.use(node.model("new", 55 * kKiB), "a"));
+  CHECK(node.has(kept));
+  CHECK(node.store().usage().bytes == 95 * kKiB);
+  CHECK(node.governor().status().evicted_bytes == 50 * kKiB);
+}
+
+TEST_CASE("what was taken out behind its back is counted anew") {
+  Node node(100 * kKiB);
+  const SnapshotPtr removed = node.model("removed", 60 * kKiB);
+  CHECK(node.use(removed, "a"));
+  node.store().remove(*removed->files()[0].sha256);
+  node.catalog().remove("removed");
+  node.governor().store_changed();
+  CHECK(node.governor().status().resident_bytes == 0);
+  CHECK(node.use(node.model("next", 90 * kKiB), "a"));
+  CHECK(node.governor().status().resident_bytes == 90 * kKiB);
+}
+
+TEST_CASE("what nobody is known to have used is on probation, unless all is forgotten") {
+  Node node(100 * kKiB, Admission::kSecondReference);
+  const SnapshotPtr looked_at = node.model("looked at", 10 * kKiB);
+  const Node::Part part{.seed = 1, .size = 10 * kKiB};
+  put(node.store(), random_bytes(part.size, part.seed));
+  SECTION("known to have been used by nobody") {
+    node.start();
+    CHECK(node.governor().status().probation_bytes == 10 * kKiB);
+  }
+  SECTION("forgotten") {
+    node.forget_uses();
+    node.start();
+    CHECK(node.governor().status().resident_bytes == 10 * kKiB);
+  }
+}
+
+TEST_CASE("a restart at every step changes nothing") {
+  Node steady(100 * kKiB, Admission::kSecondReference);
+  Node restarted(100 * kKiB, Admission::kSecondReference);
+  std::vector<SnapshotPtr> here;
+  std::vector<SnapshotPtr> there;
+  for (int i = 0; i < 8; ++i) {
+    const std::string name = "m" + std::to_string(i);
+    here.push_back(steady.model(name, (10 + 3 * i) * kKiB));
+    there.push_back(restarted.model(name, (10 + 3 * i) * kKiB));
+  }
+  std::uint64_t random = 7;
+  for (int step = 0; step < 150; ++step) {
+    random = random * 6364136223846793005ULL + 1442695040888963407ULL;
+    const std::size_t which = (random >> 33) % here.size();
+    const std::string consumer = "pod-" + std::to_string((random >> 50) % 3);
+    restarted.start();
+    CAPTURE(step, which, consumer);
+    REQUIRE(steady.use(here[which], consumer) == restarted.use(there[which], consumer));
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      REQUIRE(steady.has(here[i]) == restarted.has(there[i]));
+    }
+    const GovernorStatus left = steady.governor().status();
+    const GovernorStatus right = restarted.governor().status();
+    REQUIRE(left.probation_bytes == right.probation_bytes);
+    REQUIRE(left.resident_bytes == right.resident_bytes);
+    REQUIRE(left.budget.used == right.budget.used);
+    REQUIRE(left.budget.used <= left.budget.capacity);
+  }
+}
+
+TEST_CASE("when the limits are tighter than what is there, as much goes as can") {
+  Node node(100 * kKiB);
+  const auto a = node.model("a", 40 * kKiB);
+  const auto b = node.model("b", 40 * kKiB);
+  REQUIRE(node.use(a, "x"));
+  REQUIRE(node.use(b, "x"));
+  node.set_capacity(30 * kKiB);
+  node.start();
+  node.governor().opened(b, 0, "x");
+  node.governor().keep_limits();
+  CHECK_FALSE(node.has(a));
+  CHECK(node.has(b));
+  node.governor().closed(b->key());
+  node.governor().keep_limits();
+  CHECK(node.store().usage().blobs == 0);
+}
+
+}  // namespace
+}  // namespace weightfs::cache
