@@ -9,10 +9,10 @@
 # where everything is there.
 #
 # Two libraries are needed newer than Debian 12 or Ubuntu 24.04 have them: libfuse (passthrough) and
-# Catch2 v3. There, the source package of a newer suite of the same mirror is unpacked below
-# subprojects/, from where meson builds it as a static library inside the build tree. That goes
-# through an apt configuration of its own in a temporary directory: no package source of the system,
-# none of its package lists and no installed package changes.
+# Catch2 v3. There, the source package of a newer suite of the same mirror, or else of Debian's archive,
+# is unpacked below subprojects/, from where meson builds it as a static library inside the build tree.
+# That goes through an apt configuration of its own in a temporary directory: no package source of the
+# system, none of its package lists, keys and installed packages changes.
 set -euo pipefail
 
 readonly kRoot=$(cd "$(dirname "$0")/.." && pwd)
@@ -79,7 +79,8 @@ install_packages() {
 newer_suites() {
   case $ID in
     debian) local -r order=(bookworm trixie forky sid) ;;
-    ubuntu) local -r order=(noble oracular plucky questing resolute devel) ;;
+    # The releases between the long-term ones leave the mirrors after nine months.
+    ubuntu) local -r order=(noble resolute devel) ;;
     *) die "this is $ID: install libfuse >= $kFuseMinimum and Catch2 v3 by hand" ;;
   esac
   local suite passed=
@@ -106,7 +107,7 @@ write_private_apt() {
   local option=
   [[ $signed_by == /* ]] && option="[signed-by=${signed_by// /,}] "
   local components=main
-  [[ $ID == ubuntu ]] && components='main universe'
+  [[ $uri == *ubuntu* ]] && components='main universe'
   echo "deb-src $option$uri $suite $components" >"$dir/sources.list"
   cat >"$dir/apt.conf" <<CONF
 Dir::Etc::sourcelist "$dir/sources.list";
@@ -122,15 +123,17 @@ Acquire::Languages "none";
 CONF
 }
 
-# unpack_source PACKAGE VERSION FOLDER DIR: apt checks the download against the signed lists.
+# unpack_source PACKAGE VERSION FOLDER DIR: apt checks the download against the signed lists. Fails where
+# the mirror does not have what its lists promise.
 unpack_source() {
   local -r package=$1 version=$2 folder=$3 dir=$4
   local -r staging=$kRoot/subprojects/.$folder.$$
   mkdir -p "$dir/$package" "$kRoot/subprojects"
   if [[ $EUID -eq 0 ]] && id _apt >/dev/null 2>&1; then chown _apt "$dir/$package"; fi
   (cd "$dir/$package" &&
-    APT_CONFIG=$dir/apt.conf apt-get source -qq --only-source --download-only "$package=$version" >&2)
-  dpkg-source --no-check --no-copy -x "$dir/$package"/*.dsc "$staging" >/dev/null
+    APT_CONFIG=$dir/apt.conf apt-get source -qq --only-source --download-only "$package=$version" >&2) ||
+    return 1
+  dpkg-source --no-check --no-copy -x "$dir/$package"/*.dsc "$staging" >/dev/null || return 1
   echo "$version" >"$staging/.source-version"
   [[ ! -d $kRoot/packaging/$folder ]] || cp -r "$kRoot/packaging/$folder/." "$staging/"
   chown -R --reference="$kRoot" "$staging"
@@ -140,11 +143,41 @@ unpack_source() {
   say "unpacked $package $version to subprojects/$folder"
 }
 
+# fetch_from URI SIGNED-BY SUITE: takes out of `pending` (PACKAGE:MINIMUM:FOLDER...) what the suite has.
+fetch_from() {
+  local -r uri=$1 signed_by=$2 suite=$3 dir=$scratch/$3
+  local item package minimum folder version
+  local remaining=()
+  write_private_apt "$dir" "$uri" "$signed_by" "$suite"
+  say "looking for ${pending[*]} in $suite"
+  APT_CONFIG=$dir/apt.conf apt-get update -qq --error-on=any >&2 || return 0
+  for item in "${pending[@]}"; do
+    IFS=: read -r package minimum folder <<<"$item"
+    version=$(APT_CONFIG=$dir/apt.conf apt-cache showsrc --only-source "$package" 2>/dev/null |
+      awk '$1 == "Version:" { print $2; exit }')
+    if [[ -z $version ]] || ! at_least "$version" "$minimum" ||
+      ! unpack_source "$package" "$version" "$folder" "$dir"; then
+      remaining+=("$item")
+    fi
+  done
+  pending=(${remaining[@]+"${remaining[@]}"})
+}
+
+# Prints where Debian's keys are: from the package that has them, which is unpacked and not installed,
+# or the system's apt would trust them, too.
+debian_keyring() {
+  local -r dir=$scratch/keyring
+  mkdir "$dir"
+  chmod 777 "$dir"
+  (cd "$dir" && apt-get download -qq debian-archive-keyring >&2) || return 1
+  dpkg-deb -x "$dir"/*.deb "$dir" && echo "$dir/usr/share/keyrings/debian-archive-keyring.gpg"
+}
+
 # fetch_sources PACKAGE:MINIMUM:FOLDER...
 fetch_sources() {
-  local pending=("$@")
+  pending=("$@")
   installed dpkg-dev || { refresh_lists dpkg-dev; install_packages dpkg-dev; }
-  local archive
+  local archive keyring suite
   archive=$(archive_of_system)
   [[ -n $archive ]] || { refresh_lists "${pending[@]}"; archive=$(archive_of_system); }
   [[ -n $archive ]] || die "found no archive of $ID $VERSION_CODENAME in apt's configuration"
@@ -153,26 +186,12 @@ fetch_sources() {
   scratch=$(mktemp -d)
   chmod 755 "$scratch"
   trap 'rm -rf "$scratch" "$kRoot"/subprojects/.*."$$"' EXIT
-  local suite item package minimum folder version remaining
   for suite in $(newer_suites); do
-    local dir=$scratch/$suite
-    write_private_apt "$dir" "$uri" "$signed_by" "$suite"
-    say "looking for ${pending[*]} in $suite"
-    APT_CONFIG=$dir/apt.conf apt-get update -qq --error-on=any >&2 || continue
-    remaining=()
-    for item in "${pending[@]}"; do
-      IFS=: read -r package minimum folder <<<"$item"
-      version=$(APT_CONFIG=$dir/apt.conf apt-cache showsrc --only-source "$package" 2>/dev/null |
-        awk '$1 == "Version:" { print $2; exit }')
-      if [[ -n $version ]] && at_least "$version" "$minimum"; then
-        unpack_source "$package" "$version" "$folder" "$dir"
-      else
-        remaining+=("$item")
-      fi
-    done
-    pending=(${remaining[@]+"${remaining[@]}"})
-    [[ ${#pending[@]} -gt 0 ]] || break
+    [[ ${#pending[@]} -eq 0 ]] || fetch_from "$uri" "$signed_by" "$suite"
   done
+  if [[ ${#pending[@]} -gt 0 && $ID != debian ]] && keyring=$(debian_keyring); then
+    fetch_from http://deb.debian.org/debian "$keyring" trixie
+  fi
   rm -rf "$scratch"
   trap - EXIT
   [[ ${#pending[@]} -eq 0 ]] || die "no newer suite within reach has ${pending[*]}"
