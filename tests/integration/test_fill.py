@@ -292,7 +292,7 @@ def one_file(weightfs):
 
 
 def test_a_stalled_range_is_asked_for_again(one_file):
-    source, mounted, path = one_file(hostile.once(hostile.stall(100_000)))
+    source, mounted, path = one_file(hostile.once(hostile.stall(100_000)), config={"stall_timeout": "2s"})
     assert read_at(path, 0, len(one_file.content)) == one_file.content
     assert len(source.of("m/w.safetensors")) >= 2
 
