@@ -75,6 +75,8 @@ class Client {
   Progress warm(const std::string& name);
   Model pin(const std::string& name, const PinRequest& request = {});
   Model unpin(const std::string& name);
+  Model confirm(const std::string& name);
+  UpdateResult rollback(const std::string& name);
   Freed evict(const std::string& name, const EvictOptions& options = {});
   Freed remove(const std::string& name, bool dry_run = false);
   void unmount(const UnmountRequest& request = {});

@@ -25,6 +25,10 @@ struct Model {
   std::uint64_t bytes = 0;
   std::uint64_t resident_bytes = 0;
   bool complete = false;  ///< every byte is in the store, verified
+  std::string confirmed;  ///< the revision that it is rolled back to; empty: it has shown one only
+  /// What `rollback` would do: "" nothing, "ready" show what is in the store, "cold" show what is
+  /// not.
+  std::string rollback;
   bool pinned = false;
   std::string pin_reason;
   std::uint64_t file_count = 0;

@@ -107,6 +107,11 @@ Governor::Governor(Parts parts, GovernorOptions options, Log log)
 
 Governor::~Governor() = default;
 
+std::int64_t Governor::now() const {
+  return std::chrono::duration_cast<std::chrono::seconds>(parts_.clock.wall().time_since_epoch())
+      .count();
+}
+
 /// For good, not on probation.
 bool Governor::admitted(const State& state, const Digest& snapshot_key) const {
   return options_.admission == Admission::kAlways || state.references.proven(snapshot_key) ||
@@ -127,9 +132,7 @@ Area Governor::unused_area(const State& state, const Digest& snapshot_key) const
 void Governor::note_use(State& state, const Digest& snapshot_key, Area area) {
   const Holding* before = state.holdings.find(snapshot_key);
   const bool changes = !before || before->area < area || state.latest != snapshot_key;
-  const std::int64_t now =
-      std::chrono::duration_cast<std::chrono::seconds>(parts_.clock.wall().time_since_epoch())
-          .count();
+  const std::int64_t now = this->now();
   state.holdings.use(snapshot_key, area, now);
   state.latest = snapshot_key;
   if (!changes) return;
@@ -289,6 +292,8 @@ std::optional<Guard> Governor::guard_of(const State& state, const Holding& holdi
   const Digest& key = holding.snapshot;
   if (parts_.catalog.pinned(key)) return Guard::kPinned;
   if (state.open.contains(key)) return Guard::kOpen;
+  const auto window = options_.rollback_window.count();
+  if (window > 0 && parts_.catalog.rolled_back_to(key, now() - window)) return Guard::kConfirmed;
   const SnapshotPtr snapshot = parts_.catalog.snapshot(key);
   return snapshot ? use_of_files(snapshot) : std::nullopt;
 }

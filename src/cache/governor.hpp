@@ -15,6 +15,7 @@
 #include "policy/room.hpp"
 #include "store/store.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -28,6 +29,8 @@ namespace weightfs::cache {
 struct GovernorOptions {
   policy::Admission admission = policy::Admission::kSecondReference;
   Limits limits;
+  /// How long after a flip the revision stays that a name would be rolled back to.
+  std::chrono::seconds rollback_window{0};
   std::filesystem::path use_log;
 };
 
@@ -93,6 +96,7 @@ class Governor final : public fetch::Room {
     bool stock_taken = false;
   };
 
+  [[nodiscard]] std::int64_t now() const;  ///< seconds since 1970
   [[nodiscard]] bool admitted(const State& state, const Digest& snapshot_key) const;
   [[nodiscard]] policy::Area area_of(const State& state, const Digest& snapshot_key) const;
   [[nodiscard]] policy::Area unused_area(const State& state, const Digest& snapshot_key) const;

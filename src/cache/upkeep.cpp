@@ -5,7 +5,6 @@
 #include "base/error.hpp"
 #include "base/thread.hpp"
 
-#include <chrono>
 #include <utility>
 
 namespace weightfs::cache {
@@ -16,16 +15,37 @@ constexpr std::chrono::seconds kInterval{1};
 
 }  // namespace
 
-Upkeep::Upkeep(Governor& governor, Log log)
-    : thread_(start_thread("cache-upkeep", [&governor, log = std::move(log)](auto stop) {
-        do {
-          try {
-            governor.keep_limits();
-          } catch (const Error& error) {
-            log.error("cannot make room in the store: {}", error.what());
-          }
-        } while (pause(stop, kInterval));
-      })) {
+Upkeep::Upkeep(Parts parts, std::chrono::seconds confirm_after, Log log)
+    : parts_(parts), confirm_after_(confirm_after), log_(std::move(log)) {
+  thread_ = start_thread("cache-upkeep", [this](std::stop_token stop) {
+    do {
+      keep_limits();
+      confirm();
+    } while (pause(stop, kInterval));
+  });
+}
+
+void Upkeep::keep_limits() const {
+  if (!parts_.governor) return;
+  try {
+    parts_.governor->keep_limits();
+  } catch (const Error& error) {
+    log_.error("cannot make room in the store: {}", error.what());
+  }
+}
+
+void Upkeep::confirm() const {
+  if (confirm_after_.count() == 0) return;
+  const auto then = std::chrono::duration_cast<std::chrono::seconds>(
+      parts_.clock.wall().time_since_epoch() - confirm_after_);
+  try {
+    for (const std::string& name : parts_.catalog.confirm_since(then.count())) {
+      log_.info("{} has stood for long enough: it is rolled back to this revision from now on",
+                name);
+    }
+  } catch (const Error& error) {
+    log_.error("cannot confirm what has stood for long enough: {}", error.what());
+  }
 }
 
 }  // namespace weightfs::cache

@@ -2,20 +2,36 @@
 // Copyright the weightfs authors
 #pragma once
 
+#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "cache/governor.hpp"
+#include "catalog/catalog.hpp"
 
+#include <chrono>
 #include <thread>
 
 namespace weightfs::cache {
 
-/// Keeps the limits of the store where others fill its disk: looks once a second. One thread
-/// ("cache-upkeep"), until it is destroyed. The Governor, and its observer, must outlive it.
+/// What time brings: keeps the limits of the store where others fill its disk, and confirms
+/// revisions that have stood for long enough. Looks once a second. One thread ("cache-upkeep"),
+/// until it is destroyed. What is given, and the Governor's observer, must outlive it.
 class Upkeep {
  public:
-  Upkeep(Governor& governor, Log log);
+  struct Parts {
+    Governor* governor;  ///< null where nothing is kept
+    catalog::Catalog& catalog;
+    const Clock& clock;
+  };
+  /// `confirm_after`: 0 is never.
+  Upkeep(Parts parts, std::chrono::seconds confirm_after, Log log);
 
  private:
+  void keep_limits() const;
+  void confirm() const;
+
+  const Parts parts_;
+  const std::chrono::seconds confirm_after_;
+  const Log log_;
   std::jthread thread_;
 };
 

@@ -43,37 +43,6 @@ void index_id(Tables& tables, const Snapshot& snapshot) {
   if (!added && snapshot.key() == *snapshot.id()) entry->second = snapshot.key();
 }
 
-bool is_below(std::string_view path, std::string_view name) {
-  return path.empty() ||
-         (name.size() > path.size() + 1 && name.starts_with(path) && name[path.size()] == '/');
-}
-
-// The first name below `path`, which lies in one run of the sorted map.
-Models::const_iterator first_below(const Models& models, std::string_view path) {
-  return path.empty() ? models.begin() : models.lower_bound(std::string(path) + "/");
-}
-
-void check_conflicts(const Models& models, const std::string& name) {
-  const auto below = first_below(models, name);
-  if (below != models.end() && is_below(name, below->first)) {
-    throw Error(Errc::kInvalid,
-                "the name " + name + " is a directory: " + below->first + " is below it");
-  }
-  for (std::size_t slash = name.find('/'); slash != std::string::npos;
-       slash = name.find('/', slash + 1)) {
-    if (models.contains(name.substr(0, slash))) {
-      throw Error(Errc::kInvalid,
-                  "the name " + name + " lies inside the model " + name.substr(0, slash));
-    }
-  }
-}
-
-Model& require(Models& models, const std::string& name) {
-  const auto found = models.find(name);
-  if (found == models.end()) throw Error(Errc::kNotFound, "no model has the name " + name);
-  return found->second;
-}
-
 bool names_revision(const Snapshot& snapshot, std::string_view text) {
   const auto matches = [text](const std::string& word) {
     return word == text || (text.size() >= kMinPrefix && word.starts_with(text));
@@ -83,19 +52,6 @@ bool names_revision(const Snapshot& snapshot, std::string_view text) {
 }
 
 }  // namespace
-
-void check_name(std::string_view name) {
-  snapshot::check_path(name);
-  for (std::size_t begin = 0; begin <= name.size();) {
-    const std::size_t end = std::min(name.find('/', begin), name.size());
-    const std::string_view component = name.substr(begin, end - begin);
-    if (component.starts_with('.') || component.find('@') != std::string_view::npos) {
-      throw Error(Errc::kInvalid, "the name " + std::string(name) +
-                                      " has a component that begins with '.' or contains '@'");
-    }
-    begin = end + 1;
-  }
-}
 
 class Catalog::State {
  public:
@@ -271,6 +227,8 @@ class Catalog::State {
       std::erase_if(model->second.revisions,
                     [&](const Digest& key) { return !tables.snapshots.contains(key); });
       const auto at = model++;
+      std::optional<Digest>& confirmed = at->second.confirmed;
+      if (confirmed && !tables.snapshots.contains(*confirmed)) confirmed.reset();
       if (tables.snapshots.contains(at->second.current)) continue;
       log_.error("{} is not shown until {} has been asked for it again", at->first,
                  at->second.source);
@@ -378,9 +336,49 @@ void Catalog::flip(const std::string& name, const SnapshotPtr& snapshot) {
   state_->update_models([&](Models& models, Models&) {
     Model& model = require(models, name);
     state_->keep(snapshot);
+    if (!model.confirmed && model.current != snapshot->key()) model.confirmed = model.current;
     model.current = snapshot->key();
     std::erase(model.revisions, snapshot->key());
     model.revisions.push_back(snapshot->key());
+    model.updated = state_->now();
+  });
+}
+
+void Catalog::confirm(const std::string& name) {
+  state_->update_models([&](Models& models, Models&) {
+    Model& model = require(models, name);
+    model.confirmed = model.current;
+  });
+}
+
+std::vector<std::string> Catalog::confirm_since(std::int64_t then) {
+  const auto is_due = [then](const Model& model) {
+    return model.updated <= then && model.confirmed != model.current;
+  };
+  std::vector<std::string> names;
+  for (const Model& model : list()) {
+    if (is_due(model)) names.push_back(model.name);
+  }
+  if (names.empty()) return names;
+  state_->update_models([&](Models& models, Models&) {
+    std::erase_if(names, [&](const std::string& name) {
+      const auto found = models.find(name);
+      if (found == models.end() || !is_due(found->second)) return true;
+      found->second.confirmed = found->second.current;
+      return false;
+    });
+  });
+  return names;
+}
+
+void Catalog::rollback(const std::string& name) {
+  state_->update_models([&](Models& models, Models&) {
+    Model& model = require(models, name);
+    if (!model.confirmed) throw Error(Errc::kNotReady, name + " has shown one revision only");
+    if (model.confirmed == model.current) {
+      throw Error(Errc::kNotReady, name + " shows its last confirmed revision already");
+    }
+    model.current = *model.confirmed;
     model.updated = state_->now();
   });
 }
@@ -454,6 +452,16 @@ bool Catalog::pinned(const Digest& snapshot_key) const {
   return state_->read([&](const Tables& tables) {
     return std::any_of(tables.models.begin(), tables.models.end(), [&](const auto& entry) {
       return entry.second.pinned && entry.second.current == snapshot_key;
+    });
+  });
+}
+
+bool Catalog::rolled_back_to(const Digest& snapshot_key, std::int64_t then) const {
+  return state_->read([&](const Tables& tables) {
+    return std::ranges::any_of(tables.models, [&](const auto& entry) {
+      const Model& model = entry.second;
+      return model.confirmed == snapshot_key && model.current != snapshot_key &&
+             model.updated >= then;
     });
   });
 }

@@ -4,6 +4,7 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "catalog/model.hpp"
 #include "snapshot/snapshot.hpp"
 
 #include <cstdint>
@@ -15,28 +16,6 @@
 #include <vector>
 
 namespace weightfs::catalog {
-
-/// A name under the mount and the revisions it has had. A value. Snapshots go by key.
-struct Model {
-  std::string name;               ///< "org/name": one or more components, see check_name
-  std::string source;             ///< reference text, resolved again by update
-  Digest current;                 ///< what the name shows now
-  std::vector<Digest> revisions;  ///< every revision known, oldest first; contains current
-  bool pinned = false;
-  std::string pin_reason;
-  std::int64_t added = 0;    ///< seconds since 1970
-  std::int64_t updated = 0;  ///< of the last flip
-};
-
-/// One entry of a directory made of names.
-struct Child {
-  std::string component;
-  bool is_model = false;  ///< a name ends here; else it goes on
-};
-
-/// Error(kInvalid) unless the name is a valid path whose components do not begin with '.' and
-/// contain no '@' (that separates a revision).
-void check_name(std::string_view name);
 
 /// Names, revisions and snapshots, durable in the state directory: `catalog.json` and
 /// `snapshots/<key>.json` (FORMAT.md). Every change but learn() is on disk before the call returns;
@@ -63,6 +42,14 @@ class Catalog {
   void stage(const std::string& name, const snapshot::SnapshotPtr& snapshot);
   /// Makes `snapshot` the current revision of the name, in one step.
   void flip(const std::string& name, const snapshot::SnapshotPtr& snapshot);
+  /// Makes what the name shows the revision that it is rolled back to.
+  void confirm(const std::string& name);
+  /// As confirm, of every name that has shown what it shows since `then` (seconds since 1970) or
+  /// for longer. Returns the names for which that is news.
+  std::vector<std::string> confirm_since(std::int64_t then);
+  /// Shows the last confirmed revision again, in one step. Error(kNotReady) where the name shows
+  /// it, or nothing was ever shown before what it shows.
+  void rollback(const std::string& name);
   void set_pinned(const std::string& name, bool pinned, const std::string& reason);
   /// Records a digest that the listing did not have, in every snapshot that holds a file of this
   /// source, path and validator. Where it cannot be written it is known until the next start, and
@@ -84,6 +71,9 @@ class Catalog {
                                                std::string_view text) const;
   /// Whether a pinned name shows this snapshot now.
   [[nodiscard]] bool pinned(const Digest& snapshot_key) const;
+  /// Whether a name that flipped at `then` or later (seconds since 1970) would be rolled back to
+  /// this snapshot.
+  [[nodiscard]] bool rolled_back_to(const Digest& snapshot_key, std::int64_t then) const;
   /// What a directory of the mount shows: the next components of all names below `path` ("" is the
   /// root), sorted, each once.
   [[nodiscard]] std::vector<Child> children(std::string_view path) const;

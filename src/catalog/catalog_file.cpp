@@ -25,14 +25,16 @@ Digest digest_of(const Json& value) {
 Json to_json(const Model& model) {
   Json revisions = Json::array();
   for (const Digest& key : model.revisions) revisions.push_back(key.hex());
-  return {{"name", model.name},
-          {"source", model.source},
-          {"current", model.current.hex()},
-          {"revisions", std::move(revisions)},
-          {"pinned", model.pinned},
-          {"pin_reason", model.pin_reason},
-          {"added", model.added},
-          {"updated", model.updated}};
+  Json json = {{"name", model.name},
+               {"source", model.source},
+               {"current", model.current.hex()},
+               {"revisions", std::move(revisions)},
+               {"pinned", model.pinned},
+               {"pin_reason", model.pin_reason},
+               {"added", model.added},
+               {"updated", model.updated}};
+  if (model.confirmed) json["confirmed"] = model.confirmed->hex();
+  return json;
 }
 
 Model from_json(const Json& json) {
@@ -42,6 +44,9 @@ Model from_json(const Json& json) {
   model.source = json.at("source").get<std::string>();
   model.current = digest_of(json.at("current"));
   for (const Json& key : json.at("revisions")) model.revisions.push_back(digest_of(key));
+  if (const auto key = json.find("confirmed"); key != json.end()) {
+    model.confirmed = digest_of(*key);
+  }
   model.pinned = json.at("pinned").get<bool>();
   model.pin_reason = json.at("pin_reason").get<std::string>();
   model.added = json.at("added").get<std::int64_t>();

@@ -2,19 +2,14 @@
 // Copyright the weightfs authors
 #pragma once
 
-#include "catalog/catalog.hpp"
+#include "catalog/models.hpp"
 
 #include <filesystem>
-#include <map>
-#include <string>
 
 namespace weightfs::catalog {
 
-/// Names and their models, as `catalog.json` holds them (FORMAT.md).
-using Models = std::map<std::string, Model, std::less<>>;
-
-/// An absent file is an empty catalog. Error(kUnsupported) another version, kCorrupt anything
-/// malformed.
+/// The names as `catalog.json` holds them (FORMAT.md). An absent file is an empty catalog.
+/// Error(kUnsupported) another version, kCorrupt anything malformed.
 [[nodiscard]] Models read_models(const std::filesystem::path& file);
 /// Durable when it returns.
 void write_models(const std::filesystem::path& file, const Models& models);

@@ -13,6 +13,7 @@ namespace weightfs::cli {
 
 [[nodiscard]] CommandEntry add_command();
 [[nodiscard]] CommandEntry config_check_command();
+[[nodiscard]] CommandEntry confirm_command();
 [[nodiscard]] CommandEntry daemon_command();
 [[nodiscard]] CommandEntry evict_command();
 [[nodiscard]] CommandEntry keeper_command();
@@ -24,6 +25,7 @@ namespace weightfs::cli {
 [[nodiscard]] CommandEntry pin_command();
 [[nodiscard]] CommandEntry replay_command();
 [[nodiscard]] CommandEntry rm_command();
+[[nodiscard]] CommandEntry rollback_command();
 [[nodiscard]] CommandEntry status_command();
 [[nodiscard]] CommandEntry unmount_command();
 [[nodiscard]] CommandEntry unpin_command();

@@ -52,14 +52,16 @@ class LsCommand final : public Command {
                  {"FILES", Align::kRight},
                  {"PIN"},
                  {"REVISION"},
-                 {"SOURCE"}});
+                 {"SOURCE"},
+                 {"ROLLBACK"}});
     for (const api::Model& model : models) {
       // A revision without a name of its own is a key: the first digits are enough for a person.
       const bool key = model.revision == model.key;
       table.add({model.name, readable_size(model.bytes),
                  resident_text(model.resident_bytes, model.bytes, model.complete),
-                 fmt::format("{}", model.file_count), model.pinned ? "pinned" : "",
-                 key ? model.revision.substr(0, 12) : model.revision, model.source});
+                 fmt::format("{}", model.file_count), model.pinned ? "pinned" : "", 
+                 key ? model.revision.substr(0, 12) : model.revision, model.source,
+                 model.rollback});
     }
     table.print(context.streams());
   }
@@ -72,8 +74,11 @@ class LsCommand final : public Command {
     }
     const api::Model& model = detail.model;
     context.streams().out << fmt::format(
-        "{}: {}, revision {}, {}{}\n", printable(model.name), printable(model.source),
-        printable(model.revision), readable_size(model.bytes), model.pinned ? ", pinned" : "");
+        "{}: {}, revision {}, {}{}{}\n", printable(model.name), printable(model.source),
+        printable(model.revision), readable_size(model.bytes), model.pinned ? ", pinned" : "",
+        model.rollback.empty()
+            ? ""
+            : fmt::format(", rollback: {} ({})", model.rollback, printable(model.confirmed)));
     Table table({{"PATH"}, {"SIZE", Align::kRight}, {"LOCAL", Align::kRight}, {"SHA256"}});
     for (const api::ModelFile& file : detail.files) {
       table.add({file.path, readable_size(file.size),

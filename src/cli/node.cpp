@@ -75,6 +75,8 @@ Node::Node(const Settings& settings, Sockets sockets, keeper::Session session, c
               .store = *store_, .catalog = catalog_, .clock = clock_, .observer = *this},
           cache::GovernorOptions{.admission = settings.admission,
                                  .limits = settings.limits,
+                                 .rollback_window = std::chrono::ceil<std::chrono::seconds>(
+                                     settings.rollback_window),
                                  .use_log = settings.state / "uses"},
           log.named("cache"))),
       fetcher_(std::make_unique<fetch::Fetcher>(
@@ -143,9 +145,12 @@ void Node::start(control::ListenSocket control, const Log& log) {
   // Whoever finds the control socket finds the models, too, unless their sources are slow or away.
   model_adder_->wait_until_tried(kModelPatience);
   // Not before: what they have in the store is no stray.
-  if (fetcher_->keep() == fetch::Keep::kStore) {
-    upkeep_ = std::make_unique<cache::Upkeep>(*governor_, log.named("cache"));
-  }
+  upkeep_ = std::make_unique<cache::Upkeep>(
+      cache::Upkeep::Parts{
+          .governor = fetcher_->keep() == fetch::Keep::kStore ? governor_.get() : nullptr,
+          .catalog = catalog_,
+          .clock = clock_},
+      std::chrono::ceil<std::chrono::seconds>(settings_.confirm_after), log.named("cache"));
   server_ = std::make_unique<control::Server>(std::move(control), *router_,
                                               control::ServerOptions{}, log);
 }

@@ -82,6 +82,16 @@ std::chrono::milliseconds duration(const std::string& text) {
   return time;
 }
 
+/// Of people's plans rather than of packets: nothing, or up to a year.
+std::chrono::milliseconds span(const std::string& text) {
+  using namespace std::chrono_literals;
+  const auto time = parse_duration(text);
+  if (time > 365 * 24h) {
+    throw Error(Errc::kInvalid, fmt::format("'{}' is more than a year", text));
+  }
+  return time;
+}
+
 std::filesystem::path absolute_path(const std::string& text) {
   const std::filesystem::path path(text);
   if (!path.is_absolute()) {
@@ -140,6 +150,14 @@ constexpr std::array kTable{
             "How much of the capacity what was asked for once may take.",
             [](Settings& s, const std::string& t) { s.limits.probation = parse_share(t); },
             [](const Settings& s) { return exact_share(s.limits.probation); }},
+    Setting{"rollback_window", kText, "DURATION", "24h",
+            "For how long after an update the last confirmed revision is not evicted.",
+            [](Settings& s, const std::string& t) { s.rollback_window = span(t); },
+            [](const Settings& s) { return exact_duration(s.rollback_window); }},
+    Setting{"confirm_after", kText, "DURATION", "0s",
+            "A revision that a model has shown for so long is confirmed by itself. 0s: never.",
+            [](Settings& s, const std::string& t) { s.confirm_after = span(t); },
+            [](const Settings& s) { return exact_duration(s.confirm_after); }},
     Setting{"verify", kText, "WHEN", "stream",
             "stream: readers get bytes as they arrive, and the file is kept only if its digest "
             "matches. strict: readers wait until the whole file is verified. It needs the store: not with "

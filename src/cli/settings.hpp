@@ -41,6 +41,8 @@ struct Settings {
   Mode mode{};
   Admission admission{};
   cache::Limits limits{};
+  std::chrono::milliseconds rollback_window{};
+  std::chrono::milliseconds confirm_after{};  ///< 0: never
   fetch::Verify verify{};
   vfs::CheckPolicy verify_open{};
   bool passthrough{};

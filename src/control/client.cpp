@@ -294,6 +294,18 @@ Model Client::unpin(const std::string& name) {
   });
 }
 
+Model Client::confirm(const std::string& name) {
+  return Connection::checked([&] {
+    return decoded<Model>(connection_->call(Method::kPost, model_target(name, ":confirm")));
+  });
+}
+
+UpdateResult Client::rollback(const std::string& name) {
+  return Connection::checked([&] {
+    return decoded<UpdateResult>(connection_->work(Method::kPost, model_target(name, ":rollback")));
+  });
+}
+
 Freed Client::evict(const std::string& name, const EvictOptions& options) {
   return Connection::checked([&] {
     const std::string target =

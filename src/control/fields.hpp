@@ -135,6 +135,8 @@ void each_field(IsValue<api::Model> auto& value, auto&& visit) {
   visit("bytes", value.bytes);
   visit("resident_bytes", value.resident_bytes);
   visit("complete", value.complete);
+  visit("confirmed", value.confirmed);
+  visit("rollback", value.rollback);
   visit("pinned", value.pinned);
   visit("pin_reason", value.pin_reason);
   visit("file_count", value.file_count);

@@ -58,6 +58,10 @@ class Operations {
   /// Pinning also warms: it is the decision to keep.
   virtual api::Model pin(const std::string& name, const std::string& reason) = 0;
   virtual api::Model unpin(const std::string& name) = 0;
+  /// What the name shows now is what it is rolled back to.
+  virtual api::Model confirm(const std::string& name) = 0;
+  /// Shows the last confirmed revision again, at once and without its source.
+  virtual api::UpdateResult rollback(const std::string& name) = 0;
   virtual void unmount(Unmount how) = 0;
 };
 

@@ -73,6 +73,8 @@ std::span<const Router::Route> Router::routes() noexcept {
       Route{Method::kPost, "/v1/models/", "warm", &Router::warm},
       Route{Method::kPost, "/v1/models/", "pin", &Router::pin, kObject},
       Route{Method::kPost, "/v1/models/", "unpin", &Router::unpin},
+      Route{Method::kPost, "/v1/models/", "confirm", &Router::confirm},
+      Route{Method::kPost, "/v1/models/", "rollback", &Router::rollback},
       Route{Method::kPost,
             "/v1/models/",
             "evict",
@@ -267,6 +269,14 @@ Response Router::warm(const RouteCall& call) {
 
 Response Router::unpin(const RouteCall& call) {
   return success(operations_.unpin(call.rest));
+}
+
+Response Router::confirm(const RouteCall& call) {
+  return success(operations_.confirm(call.rest));
+}
+
+Response Router::rollback(const RouteCall& call) {
+  return success(operations_.rollback(call.rest));
 }
 
 Response Router::remove(const RouteCall& call) {

@@ -52,6 +52,8 @@ class Router final : public Handler {
   Response warm(const RouteCall& call);
   Response pin(const RouteCall& call);
   Response unpin(const RouteCall& call);
+  Response confirm(const RouteCall& call);
+  Response rollback(const RouteCall& call);
   Response evict(const RouteCall& call);
   Response verify(const RouteCall& call);
   Response why(const RouteCall& call);

@@ -54,6 +54,8 @@ class Service final : public Operations {
   api::ModelDetail model(const std::string& name) override;
   api::Model add(const api::AddRequest& request, const Job& job) override;
   api::UpdateResult update(const std::string& name, Staging staging, const Job& job) override;
+  api::Model confirm(const std::string& name) override;
+  api::UpdateResult rollback(const std::string& name) override;
 
   // service_storage.cpp
   api::VerifyResult verify(const std::string& name, const Job& job) override;
@@ -75,6 +77,7 @@ class Service final : public Operations {
   [[nodiscard]] snapshot::SnapshotPtr current(const catalog::Model& model) const;
   [[nodiscard]] Snapshots snapshots_of(const catalog::Model& model, Scope scope) const;
   [[nodiscard]] api::Model summary(const catalog::Model& model) const;
+  [[nodiscard]] std::string rollback_of(const catalog::Model& model) const;
   [[nodiscard]] api::Model summary_of(const std::string& name) const;
   void require_store(const std::string& otherwise) const;
   [[nodiscard]] bool keeps() const { return parts_.fetcher.keep() == fetch::Keep::kStore; }

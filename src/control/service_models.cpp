@@ -57,6 +57,7 @@ Service::Snapshots Service::snapshots_of(const catalog::Model& model, Scope scop
 api::Model Service::summary(const catalog::Model& model) const {
   const snapshot::SnapshotPtr snapshot = current(model);
   const Residency resident = residency(parts_.store, parts_.fetcher, snapshot);
+  const auto confirmed = model.confirmed ? parts_.catalog.snapshot(*model.confirmed) : nullptr;
   return {
       .name = model.name,
       .source = snapshot::shown_source(model.source),
@@ -67,6 +68,8 @@ api::Model Service::summary(const catalog::Model& model) const {
       .bytes = snapshot->bytes(),
       .resident_bytes = resident.bytes,
       .complete = resident.complete,
+      .confirmed = confirmed ? confirmed->revision() : "",
+      .rollback = rollback_of(model),
       .pinned = model.pinned,
       .pin_reason = model.pin_reason,
       .file_count = snapshot->files().size(),
@@ -74,6 +77,13 @@ api::Model Service::summary(const catalog::Model& model) const {
       .added = model.added,
       .updated = model.updated,
   };
+}
+
+std::string Service::rollback_of(const catalog::Model& model) const {
+  if (!model.confirmed || model.confirmed == model.current) return "";
+  const snapshot::SnapshotPtr back = parts_.catalog.snapshot(*model.confirmed);
+  if (!back) return "";
+  return residency(parts_.store, parts_.fetcher, back).complete ? "ready" : "cold";
 }
 
 api::Model Service::summary_of(const std::string& name) const {
@@ -160,6 +170,17 @@ api::UpdateResult Service::update(const std::string& name, Staging staging, cons
   if (staging == Staging::kWarm && keeps()) fetch_all(found, source, job);
   parts_.catalog.flip(name, found);
   return {.name = name, .changed = true, .from = from, .to = found->revision()};
+}
+
+api::Model Service::confirm(const std::string& name) {
+  parts_.catalog.confirm(name);
+  return summary_of(name);
+}
+
+api::UpdateResult Service::rollback(const std::string& name) {
+  const std::string from = current(require(name))->revision();
+  parts_.catalog.rollback(name);
+  return {.name = name, .changed = true, .from = from, .to = current(require(name))->revision()};
 }
 
 void Service::fetch_all(const snapshot::SnapshotPtr& snapshot, const source::SourcePtr& source,

@@ -257,3 +257,30 @@ def test_when_others_fill_the_disk_models_go_until_enough_is_free_again(cache, f
     until(lambda: os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize >= 100 * MB, 30, "room is made")
     assert not complete(mounted, names[0]) and complete(mounted, names[4])
     same_tree(mounted.mount / names[4], fleet[names[4]])
+
+
+def test_a_rollback_is_at_once_and_needs_no_source(cache, origin, fleet, folder):
+    """Also after a flood: what a name would be rolled back to is not evicted."""
+    old = models.copy(fleet["org/m0"], folder / "root/m")
+    source = origin(root=folder / "root")
+    mounted = cache(names=list(fleet)[1:])
+    mounted.cli("add", "org/m", source.url("m/"))
+    mounted.wait("org/m")
+    first = mounted.model("org/m")
+    for number in range(2):  # neither is confirmed
+        (folder / "root/m/README.md").write_text(f"revision {number}")
+        new = models.describe(folder / "root/m")
+        mounted.cli("update", "org/m")
+    assert consume(mounted, "org/m", "reader") == right(new)
+    shared = {file.sha256 for file in new.files.values()} & {file.sha256 for file in old.files.values()}
+    assert len(shared) == len(old.files) - 1, "only one small file is new"
+    source.stop()
+    for name in list(fleet)[1:]:
+        mounted.wait(name)
+    assert mounted.model("org/m")["rollback"] == "ready"
+    result = mounted.json("rollback", "org/m")
+    assert result["to"] == first["revision"]
+    assert mounted.model("org/m")["complete"]
+    assert consume(mounted, "org/m", "reader") == right(old)
+    assert mounted.cli("rollback", "org/m", check=False).returncode == 3
+    assert mounted.model("org/m")["rollback"] == ""

@@ -58,6 +58,11 @@ class Node {
         options_, Log::silent());
   }
   void forget_uses() { std::filesystem::remove(options_.use_log); }
+  void set_rollback_window(std::chrono::seconds window) {
+    options_.rollback_window = window;
+    start();
+  }
+  void advance(std::chrono::seconds by) { clock_.advance(by); }
   void set_capacity(std::uint64_t bytes) { options_.limits.capacity.bytes = bytes; }
   [[nodiscard]] Governor& governor() { return *governor_; }
   [[nodiscard]] store::Store& store() { return *store_; }
@@ -332,6 +337,25 @@ TEST_CASE("what nobody is known to have used is on probation, unless all is forg
     node.start();
     CHECK(node.governor().status().resident_bytes == 10 * kKiB);
   }
+}
+
+TEST_CASE("what a name would be rolled back to stays within its window") {
+  Node node(100 * kKiB);
+  node.set_rollback_window(std::chrono::hours(1));
+  const SnapshotPtr old = node.model("m", 40 * kKiB);
+  const SnapshotPtr next = node.model("next", 40 * kKiB);
+  CHECK(node.use(old, "a"));
+  CHECK(node.use(next, "a"));
+  node.catalog().flip("m", next);
+  CHECK(node.use(node.model("other", 50 * kKiB), "a"));
+  CHECK(node.has(old));
+  CHECK_FALSE(node.has(next));
+  CHECK_FALSE(node.use(node.model("third", 61 * kKiB), "a"));
+  CHECK(node.governor().status().kept.at(Guard::kConfirmed) == 40 * kKiB);
+
+  node.advance(std::chrono::hours(2));
+  CHECK(node.use(node.model("fourth", 61 * kKiB), "a"));
+  CHECK_FALSE(node.has(old));
 }
 
 TEST_CASE("a restart at every step changes nothing") {

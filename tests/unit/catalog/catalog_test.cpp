@@ -95,6 +95,50 @@ TEST_CASE("everything is there again after a restart", "[catalog]") {
   CHECK(state.catalog->snapshot_by_id(*two->id())->key() == two->key());
 }
 
+TEST_CASE("a name is rolled back to what was confirmed, however often it flipped since", "[catalog]") {
+  State state;
+  const auto a = make("file:///m", "a");
+  const auto b = make("file:///m", "b");
+  const auto c = make("file:///m", "c");
+  const auto current = [&] { return state.catalog->find("m")->current; };
+  state.catalog->add("m", "file:///m", a);
+  CHECK(code_of([&] { state.catalog->rollback("m"); }) == Errc::kNotReady);
+  state.catalog->flip("m", b);
+  state.catalog->flip("m", c);
+  state.reopen();
+  CHECK(state.catalog->find("m")->confirmed == a->key());
+  state.catalog->rollback("m");
+  CHECK(current() == a->key());
+  CHECK(code_of([&] { state.catalog->rollback("m"); }) == Errc::kNotReady);
+
+  state.catalog->flip("m", b);
+  state.catalog->confirm("m");
+  CHECK(code_of([&] { state.catalog->rollback("m"); }) == Errc::kNotReady);
+  state.catalog->flip("m", c);
+  state.reopen();
+  state.catalog->rollback("m");
+  CHECK(current() == b->key());
+  CHECK(code_of([&] { state.catalog->confirm("other"); }) == Errc::kNotFound);
+  CHECK(code_of([&] { state.catalog->rollback("other"); }) == Errc::kNotFound);
+}
+
+TEST_CASE("what has stood for long enough is confirmed, and only that", "[catalog]") {
+  State state;
+  const auto a = make("file:///m", "a");
+  const auto b = make("file:///m", "b");
+  state.catalog->add("m", "file:///m", a);
+  state.catalog->flip("m", b);
+  const std::int64_t flipped = state.catalog->find("m")->updated;
+  CHECK(state.catalog->confirm_since(flipped - 1).empty());
+  CHECK(state.catalog->rolled_back_to(a->key(), flipped));
+  CHECK_FALSE(state.catalog->rolled_back_to(a->key(), flipped + 1));
+  CHECK_FALSE(state.catalog->rolled_back_to(b->key(), flipped));
+  CHECK(state.catalog->confirm_since(flipped) == std::vector<std::string>{"m"});
+  CHECK(state.catalog->confirm_since(flipped).empty());
+  CHECK(state.catalog->find("m")->confirmed == b->key());
+  CHECK_FALSE(state.catalog->rolled_back_to(a->key(), flipped));
+}
+
 TEST_CASE("a state directory has one daemon, on the whole machine", "[catalog]") {
   State state;
   try {

@@ -30,7 +30,7 @@ class Bench : public RunningDaemon {
                    .bytes = 4'000'000'000,
                    .resident_bytes = 1'000'000'000,
                    .file_count = 4},
-                  {.name = "pinned", .complete = true, .pinned = true}};
+                  {.name = "pinned", .complete = true, .rollback = "cold", .pinned = true}};
       s.files = {{.path = "weights-\x1b[31m\xff.bin", .size = 10, .complete = true}};
     });
   }
@@ -44,8 +44,8 @@ class Bench : public RunningDaemon {
 TEST_CASE("ls shows models as a table on a terminal and as lines elsewhere") {
   const Bench bench;
   CHECK(bench.run({"ls"}).out ==
-        "org/m\t4.00 GB\t25%\t4\t\t0123456789ab\thttps://host/m/\n"
-        "pinned\t0 B\tcomplete\t0\tpinned\t\t\n");
+        "org/m\t4.00 GB\t25%\t4\t\t0123456789ab\thttps://host/m/\t\n"
+        "pinned\t0 B\tcomplete\t0\tpinned\t\t\tcold\n");
   const Outcome table = bench.run({"ls"}, {.out = true});
   CHECK_THAT(table.out, ContainsSubstring("NAME       SIZE     LOCAL  FILES  PIN"));
   CHECK_THAT(table.out, ContainsSubstring("org/m   4.00 GB       25%      4"));
@@ -72,6 +72,8 @@ TEST_CASE("every command that prints speaks JSON") {
                                                    {"wait", "org/m"},
                                                    {"pin", "org/m"},
                                                    {"unpin", "org/m"},
+                                                   {"confirm", "org/m"},
+                                                   {"rollback", "org/m"},
                                                    {"evict", "org/m"},
                                                    {"rm", "org/m"},
                                                    {"verify"},
@@ -98,6 +100,8 @@ TEST_CASE("commands say what they did in a line") {
       {{"warm", "org/m"}, "org/m: fetching, 5 B of 10 B verified\n"},
       {{"pin", "org/m", "--reason", "prod"}, "org/m: pinned, fetching what is missing\n"},
       {{"unpin", "org/m"}, "org/m: not pinned\n"},
+      {{"confirm", "org/m"}, "org/m: rolls back to 0123456789abcdef from now on\n"},
+      {{"rollback", "org/m"}, "org/m: b -> a\n"},
       {{"evict", "org/m", "--dry-run"}, "org/m: would evict, and free 3 files and 3.00 GB\n"},
       {{"rm", "org/m"}, "org/m: removed, 3 files and 3.00 GB freed\n"},
       {{"unmount"}, ""},
@@ -124,7 +128,8 @@ TEST_CASE("pin does not promise what is not being done") {
 
 TEST_CASE("a name that is not there is status 3, a refusal is status 1, with the sentence") {
   Bench bench;
-  for (const char* command : {"rm", "update", "warm", "wait", "pin", "unpin", "evict", "ls"}) {
+  for (const char* command : {"rm", "update", "warm", "wait", "pin", "unpin", "confirm", "rollback",
+                              "evict", "ls"}) {
     CAPTURE(command);
     const Outcome outcome = bench.run({command, "no/such"});
     CHECK(outcome.status == 3);

@@ -108,6 +108,15 @@ class FakeOperations final : public control::Operations {
     record("unpin " + name);
     return find(name);
   }
+  api::Model confirm(const std::string& name) override {
+    record("confirm " + name);
+    return find(name);
+  }
+  api::UpdateResult rollback(const std::string& name) override {
+    record("rollback " + name);
+    (void)find(name);
+    return {.name = name, .changed = true, .from = "b", .to = "a"};
+  }
   void unmount(control::Unmount how) override {
     const bool lazy = how == control::Unmount::kLazy;
     record(lazy ? "unmount lazy" : "unmount");

@@ -196,6 +196,29 @@ TEST_CASE("update fetches what is new before the name shows it, and keeps the ol
   CHECK(bench.catalog.revision("org/m", old.revision));
 }
 
+TEST_CASE("a rollback shows what was there before, and says what it costs") {
+  Bench bench;
+  (void)bench.fetch("org/m");
+  const api::Model old = bench.service.model("org/m").model;
+  CHECK(old.rollback.empty());
+  CHECK(error_of([&] { (void)bench.service.rollback("org/m"); }) == Errc::kNotReady);
+  (void)bench.source("m", "model.bin", "new");
+  (void)bench.service.update("org/m", Staging::kCold, {});
+  const api::Model updated = bench.service.model("org/m").model;
+  CHECK(updated.confirmed == old.revision);
+  CHECK(updated.rollback == "ready");
+  const api::UpdateResult result = bench.service.rollback("org/m");
+  CHECK(result.from == updated.revision);
+  CHECK(result.to == old.revision);
+  const api::Model back = bench.service.model("org/m").model;
+  CHECK(back.complete);
+  CHECK(back.rollback.empty());
+
+  (void)bench.service.update("org/m", Staging::kWarm, {});
+  CHECK(bench.service.confirm("org/m").confirmed == updated.revision);
+  CHECK(bench.service.model("org/m").model.rollback.empty());
+}
+
 TEST_CASE("a cold update flips at once") {
   Bench bench;
   (void)bench.source("m", "model.bin", "new");

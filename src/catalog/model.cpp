@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "catalog/model.hpp"
+
+#include "base/error.hpp"
+#include "snapshot/file.hpp"
+
+#include <algorithm>
+
+namespace weightfs::catalog {
+
+void check_name(std::string_view name) {
+  snapshot::check_path(name);
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find('/', begin), name.size());
+    const std::string_view component = name.substr(begin, end - begin);
+    if (component.starts_with('.') || component.find('@') != std::string_view::npos) {
+      throw Error(Errc::kInvalid, "the name " + std::string(name) +
+                                      " has a component that begins with '.' or contains '@'");
+    }
+    begin = end + 1;
+  }
+}
+
+}  // namespace weightfs::catalog

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "digest/digest.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weightfs::catalog {
+
+/// A name under the mount and the revisions it has had. A value. Snapshots go by key.
+struct Model {
+  std::string name;               ///< "org/name": one or more components, see check_name
+  std::string source;             ///< reference text, resolved again by update
+  Digest current;                 ///< what the name shows now
+  std::vector<Digest> revisions;  ///< every revision known, oldest first; contains current
+  /// What the name is rolled back to. Before any was confirmed, what it showed first.
+  std::optional<Digest> confirmed;
+  bool pinned = false;
+  std::string pin_reason;
+  std::int64_t added = 0;    ///< seconds since 1970
+  std::int64_t updated = 0;  ///< of the last flip
+};
+
+/// One entry of a directory made of names.
+struct Child {
+  std::string component;
+  bool is_model = false;  ///< a name ends here; else it goes on
+};
+
+/// Error(kInvalid) unless the name is a valid path whose components do not begin with '.' and
+/// contain no '@' (that separates a revision).
+void check_name(std::string_view name);
+
+}  // namespace weightfs::catalog
