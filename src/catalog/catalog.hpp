@@ -17,6 +17,8 @@
 
 namespace weightfs::catalog {
 
+class CatalogState;
+
 /// Names, revisions and snapshots, durable in the state directory: `catalog.json` and
 /// `snapshots/<key>.json` (FORMAT.md). Every change but learn() is on disk before the call returns;
 /// a failed write changes nothing. Thread-safe. One Catalog per directory on the whole machine
@@ -86,8 +88,7 @@ class Catalog {
   [[nodiscard]] std::vector<snapshot::SnapshotPtr> snapshots() const;
 
  private:
-  class State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<CatalogState> state_;
 };
 
 }  // namespace weightfs::catalog

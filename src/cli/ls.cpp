@@ -59,7 +59,7 @@ class LsCommand final : public Command {
       const bool key = model.revision == model.key;
       table.add({model.name, readable_size(model.bytes),
                  resident_text(model.resident_bytes, model.bytes, model.complete),
-                 fmt::format("{}", model.file_count), model.pinned ? "pinned" : "", 
+                 fmt::format("{}", model.file_count), model.pinned ? "pinned" : "",
                  key ? model.revision.substr(0, 12) : model.revision, model.source,
                  model.rollback});
     }

@@ -73,11 +73,11 @@ Node::Node(const Settings& settings, Sockets sockets, keeper::Session session, c
       governor_(std::make_unique<cache::Governor>(
           cache::Governor::Parts{
               .store = *store_, .catalog = catalog_, .clock = clock_, .observer = *this},
-          cache::GovernorOptions{.admission = settings.admission,
-                                 .limits = settings.limits,
-                                 .rollback_window = std::chrono::ceil<std::chrono::seconds>(
-                                     settings.rollback_window),
-                                 .use_log = settings.state / "uses"},
+          cache::GovernorOptions{
+              .admission = settings.admission,
+              .limits = settings.limits,
+              .rollback_window = std::chrono::ceil<std::chrono::seconds>(settings.rollback_window),
+              .use_log = settings.state / "uses"},
           log.named("cache"))),
       fetcher_(std::make_unique<fetch::Fetcher>(
           *store_, clock_, reactions_, fetcher_options(settings, store_, *governor_), log)),

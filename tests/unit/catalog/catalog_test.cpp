@@ -95,7 +95,8 @@ TEST_CASE("everything is there again after a restart", "[catalog]") {
   CHECK(state.catalog->snapshot_by_id(*two->id())->key() == two->key());
 }
 
-TEST_CASE("a name is rolled back to what was confirmed, however often it flipped since", "[catalog]") {
+TEST_CASE("a name is rolled back to what was confirmed, however often it flipped since",
+          "[catalog]") {
   State state;
   const auto a = make("file:///m", "a");
   const auto b = make("file:///m", "b");

@@ -128,8 +128,8 @@ TEST_CASE("pin does not promise what is not being done") {
 
 TEST_CASE("a name that is not there is status 3, a refusal is status 1, with the sentence") {
   Bench bench;
-  for (const char* command : {"rm", "update", "warm", "wait", "pin", "unpin", "confirm", "rollback",
-                              "evict", "ls"}) {
+  for (const char* command :
+       {"rm", "update", "warm", "wait", "pin", "unpin", "confirm", "rollback", "evict", "ls"}) {
     CAPTURE(command);
     const Outcome outcome = bench.run({command, "no/such"});
     CHECK(outcome.status == 3);
