@@ -19,6 +19,11 @@ struct PinRequest {
   bool operator==(const PinRequest&) const = default;
 };
 
+struct ModeRequest {
+  std::string mode;  ///< "prod", "off" or "shadow"
+  bool operator==(const ModeRequest&) const = default;
+};
+
 struct UnmountRequest {
   bool lazy = false;
   bool operator==(const UnmountRequest&) const = default;

@@ -56,7 +56,18 @@ struct KeptBytes {
   bool operator==(const KeptBytes&) const = default;
 };
 
-/// What the cache policy has made of the store's room. All zero where nothing is kept.
+/// What there would have been, were the mode prod: counted as the hits and misses of CacheStatus,
+/// since the mode is shadow.
+struct ShadowStatus {
+  std::uint64_t hits = 0;
+  std::uint64_t misses = 0;
+  std::uint64_t hit_bytes = 0;  ///< that the sources would not have been asked for
+  double hit_rate = 0;          ///< hits of hits and misses, from 0 to 1
+  bool operator==(const ShadowStatus&) const = default;
+};
+
+/// What the cache policy has made of the store's room, or in shadow mode would have. All zero where
+/// the mode is off, or the store could not be opened.
 struct PolicyStatus {
   std::string admission;
   std::uint64_t limit = 0;  ///< what the store may take now, files that are being fetched included
@@ -135,6 +146,7 @@ struct Status {
   StoreStatus store;
   CacheStatus cache;
   PolicyStatus policy;
+  std::optional<ShadowStatus> shadow;  ///< in mode shadow
   SourceStatus source;
   FuseStatus fuse;
   FetchStatus fetch;

@@ -129,4 +129,10 @@ struct JobProgress {
   bool operator==(const JobProgress&) const = default;
 };
 
+struct ModeChange {
+  std::string from;
+  std::string to;
+  bool operator==(const ModeChange&) const = default;
+};
+
 }  // namespace weightfs::api

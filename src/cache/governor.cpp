@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/quantity.hpp"
+#include "cache/shared_content.hpp"
 #include "fetch/read_pattern.hpp"
 #include "fetch/target.hpp"
 #include "snapshot/reference.hpp"
@@ -31,22 +32,6 @@ fetch::Target target_of(const SnapshotPtr& snapshot, std::size_t file_index) {
   return {.snapshot = snapshot, .file_index = file_index, .source = nullptr};
 }
 
-/// 0 where it is complete, or on its way: then it has its space.
-std::uint64_t missing_bytes(const store::Store& store, const fetch::Target& target) {
-  const snapshot::File& file = target.file();
-  const bool complete = file.sha256 && store.contains(*file.sha256, file.size);
-  const bool there = complete || store.partial_use(target.key()) != store::PartialUse::kNone;
-  return there ? 0 : file.size;
-}
-
-std::uint64_t missing_bytes(const store::Store& store, const SnapshotPtr& snapshot) {
-  std::uint64_t bytes = 0;
-  for (std::size_t i = 0; i < snapshot->files().size(); ++i) {
-    bytes += missing_bytes(store, target_of(snapshot, i));
-  }
-  return bytes;
-}
-
 std::vector<Digest> keys_of(const policy::Holdings& holdings) {
   std::vector<Digest> keys;
   for (const Area area : {Area::kProbation, Area::kResident}) {
@@ -56,13 +41,6 @@ std::vector<Digest> keys_of(const policy::Holdings& holdings) {
     });
   }
   return keys;
-}
-
-/// Configs and tokenizers are read by whoever looks at a model; weights by whoever uses it.
-bool is_use(const snapshot::Snapshot& snapshot, std::size_t file_index) {
-  const auto& files = snapshot.files();
-  return fetch::holds_weights(files[file_index]) ||
-         std::ranges::none_of(files, fetch::holds_weights);
 }
 
 std::string describe(const policy::Plan& plan) {
@@ -75,24 +53,68 @@ std::string describe(const policy::Plan& plan) {
 
 }  // namespace
 
+/// What is known of the stock, and of who wants what in it.
 struct Governor::State {
-  State(const std::filesystem::path& use_log, const Log& logger) : log(use_log, logger) {}
+  State(const GovernorOptions& options, const Log& logger)
+      : log(options.use_log, options.writing, logger) {}
+
+  /// Configs and tokenizers are read by whoever looks at a model; weights by whoever uses it.
+  [[nodiscard]] bool is_use(const snapshot::Snapshot& snapshot, std::size_t file_index) {
+    return fetch::holds_weights(snapshot.files()[file_index]) || is_weightless(snapshot);
+  }
+  [[nodiscard]] bool is_weightless(const snapshot::Snapshot& snapshot) {
+    const auto [found, added] = weightless.try_emplace(snapshot.key());
+    if (added) found->second = std::ranges::none_of(snapshot.files(), fetch::holds_weights);
+    return found->second;
+  }
+
+  /// The file is kept from now on, for this snapshot.
+  void add(const fetch::Target& file, std::uint64_t bytes) {
+    const Digest content = file.key();
+    if (shared.contains(content)) {
+      shared.set_present(content, true);
+      shares_moved = true;
+      return;
+    }
+    const Digest& key = file.snapshot->key();
+    own[key] += bytes;
+    holdings.set_bytes(key, holdings.find(key)->bytes + bytes);
+  }
+  void drop(const Digest& snapshot_key) {
+    own.erase(snapshot_key);
+    shares_moved = true;
+    if (!holdings.find(snapshot_key)) return;
+    holdings.drop(snapshot_key);
+    log.drop(snapshot_key);
+  }
+  /// Shared bytes count with whoever goes last, which every use may change.
+  void settle_shares() {
+    if (!std::exchange(shares_moved, false) || shared.empty()) return;
+    const auto shares = shared.assign(holdings);
+    const auto of = [](const auto& bytes, const Digest& key) {
+      const auto found = bytes.find(key);
+      return found == bytes.end() ? 0 : found->second;
+    };
+    for (const Digest& key : keys_of(holdings)) {
+      holdings.set_bytes(key, of(own, key) + of(shares, key));
+    }
+  }
 
   References references;
   policy::Holdings holdings;
   UseLog log;
-  std::unordered_map<Digest, std::uint64_t> open;  ///< opens by snapshot
+  std::unordered_map<Digest, std::uint64_t> own;  ///< bytes by snapshot that no other one has
+  SharedContent shared;
+  bool shares_moved = false;
+  std::unordered_map<Digest, bool> weightless;  ///< by snapshot
   std::uint64_t stray_bytes = 0;  ///< of blobs that no snapshot has, as far as is known
   Digest latest;                  ///< the last one in the order of use
   GovernorStatus counts;
 };
 
 Governor::Governor(Parts parts, GovernorOptions options, Log log)
-    : parts_(parts),
-      evictor_(parts.store, parts.catalog, parts.observer),
-      options_(std::move(options)),
-      log_(std::move(log)) {
-  State state(options_.use_log, log_);
+    : parts_(parts), options_(std::move(options)), log_(std::move(log)) {
+  State state(options_, log_);
   UseLog::Memory memory = state.log.take();
   if (options_.admission != Admission::kNever) {
     for (const References::Record& record : memory.references) state.references.restore(record);
@@ -136,19 +158,18 @@ void Governor::note_use(State& state, const Digest& snapshot_key, Area area) {
   state.holdings.use(snapshot_key, area, now);
   state.latest = snapshot_key;
   if (!changes) return;
+  state.shares_moved = true;
   state.log.use({.snapshot = snapshot_key, .area = area, .time = now});
   if (state.log.wants_rewrite()) rewrite_log(state);
 }
 
-void Governor::opened(const SnapshotPtr& snapshot, std::size_t file_index,
-                      const std::string& consumer) {
+void Governor::used(const SnapshotPtr& snapshot, std::size_t file_index,
+                    const std::string& consumer) {
   const Digest& key = snapshot->key();
-  const bool uses = is_use(*snapshot, file_index);
-  const snapshot::File& file = snapshot->files()[file_index];
-  const bool complete = uses && file.sha256 && parts_.store.contains(*file.sha256, file.size);
+  const bool complete =
+      parts_.stock.presence(target_of(snapshot, file_index)) == Stock::Presence::kComplete;
   state_->with([&](State& state) {
-    ++state.open[key];
-    if (!uses) return;
+    if (!state.is_use(*snapshot, file_index)) return;
     if (options_.admission != Admission::kNever) refer(state, key, consumer);
     // Also where all that it has is shared with others, and was fetched for them.
     if (complete || state.holdings.find(key)) note_use(state, key, area_of(state, key));
@@ -167,22 +188,11 @@ void Governor::refer(State& state, const Digest& snapshot_key, const std::string
   }
 }
 
-void Governor::adopted(const Digest& snapshot_key, std::uint32_t opens) {
-  state_->with([&](State& state) { state.open[snapshot_key] += opens; });
-}
-
-void Governor::closed(const Digest& snapshot_key) {
-  state_->with([&](State& state) {
-    const auto found = state.open.find(snapshot_key);
-    if (found != state.open.end() && --found->second == 0) state.open.erase(found);
-  });
-}
-
 void Governor::admit(const SnapshotPtr& snapshot) {
-  take_stock();
   const Digest& key = snapshot->key();
-  const auto turn = turn_.lock();
-  const std::uint64_t missing = missing_bytes(parts_.store, snapshot);
+  auto turn = turn_.lock();
+  count(*turn);
+  const std::uint64_t missing = missing_bytes(snapshot);
   const policy::Plan fits = plan({.snapshot = key, .area = Area::kResident, .bytes = missing});
   if (missing > 0 && !fits.fits) {
     throw Error(Errc::kNoSpace,
@@ -198,10 +208,10 @@ void Governor::admit(const SnapshotPtr& snapshot) {
 }
 
 bool Governor::claim(const fetch::Target& target, const std::function<void()>& take) {
-  take_stock();
   const Digest& key = target.snapshot->key();
-  const auto turn = turn_.lock();
-  policy::Claim file{.snapshot = key, .bytes = missing_bytes(parts_.store, target)};
+  auto turn = turn_.lock();
+  count(*turn);
+  policy::Claim file{.snapshot = key, .bytes = missing_bytes(target)};
   bool begins = false;
   bool keeps = true;
   state_->with([&](const State& state) {
@@ -213,7 +223,7 @@ bool Governor::claim(const fetch::Target& target, const std::function<void()>& t
   if (begins) {
     // Half a model helps nobody: the whole has to fit, before the first of it is kept.
     policy::Claim whole = file;
-    whole.bytes = missing_bytes(parts_.store, target.snapshot);
+    whole.bytes = missing_bytes(target.snapshot);
     const policy::Plan fits = plan(whole);
     if (!fits.fits) return refuse(target, fits);
   }
@@ -221,8 +231,7 @@ bool Governor::claim(const fetch::Target& target, const std::function<void()>& t
   take_or_evict(file, take);
   state_->with([&](State& state) {
     note_use(state, key, file.area);
-    const Holding* holding = state.holdings.find(key);
-    state.holdings.set_bytes(key, holding->bytes + file.bytes);
+    if (file.bytes > 0) state.add(target, file.bytes);
   });
   return true;
 }
@@ -238,14 +247,15 @@ bool Governor::refuse(const fetch::Target& target, const policy::Plan& plan) {
 }
 
 policy::Budget Governor::budget(Capacity capacity) const {
-  policy::Budget budget = cache::budget(options_.limits, parts_.store.usage());
+  policy::Budget budget = cache::budget(options_.limits, parts_.stock.usage());
   budget.capacity = capacity.value_or(budget.capacity);
   return budget;
 }
 
 policy::Plan Governor::plan(const policy::Claim& claim, Capacity capacity) const {
   policy::Budget budget = this->budget(capacity);
-  return state_->with([&](const State& state) {
+  return state_->with([&](State& state) {
+    state.settle_shares();
     budget.used -= std::min(budget.used, state.stray_bytes);
     return policy::make_room(state.holdings, budget, claim,
                              [&](const Holding& holding) { return guard_of(state, holding); });
@@ -277,95 +287,121 @@ void Governor::take_or_evict(const policy::Claim& claim, const std::function<voi
 
 void Governor::take_out(const Digest& snapshot_key) {
   if (const SnapshotPtr snapshot = parts_.catalog.snapshot(snapshot_key)) {
-    const Evicted gone = evict_shared(snapshot, Evictor::Do::kEvict);
+    const std::uint64_t bytes = remove_files(snapshot);
     log_.info("evicted {}, revision {}: {}", snapshot::shown_source(snapshot->source()),
-              snapshot->revision(), readable_size(gone.bytes));
+              snapshot->revision(), readable_size(bytes));
     state_->with([&](State& state) {
       ++state.counts.evictions;
-      state.counts.evicted_bytes += gone.bytes;
+      state.counts.evicted_bytes += bytes;
     });
   }
-  drop(snapshot_key);
+  state_->with([&](State& state) { state.drop(snapshot_key); });
 }
 
-std::optional<Guard> Governor::guard_of(const State& state, const Holding& holding) const {
+/// But for what another snapshot has that is held: that goes with the last of them.
+std::uint64_t Governor::remove_files(const SnapshotPtr& snapshot) {
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < snapshot->files().size(); ++i) {
+    const fetch::Target file = target_of(snapshot, i);
+    const Digest content = file.key();
+    const bool stays = state_->with([&](State& state) {
+      if (state.shared.held_by_another(content, snapshot->key(), state.holdings)) return true;
+      state.shared.set_present(content, false);
+      return false;
+    });
+    if (!stays) bytes += parts_.stock.remove(file);
+  }
+  return bytes;
+}
+
+std::optional<Guard> Governor::guard_of(State& state, const Holding& holding) const {
   const Digest& key = holding.snapshot;
   if (parts_.catalog.pinned(key)) return Guard::kPinned;
-  if (state.open.contains(key)) return Guard::kOpen;
+  if (parts_.open.contains(key)) return Guard::kOpen;
   const auto window = options_.rollback_window.count();
   if (window > 0 && parts_.catalog.rolled_back_to(key, now() - window)) return Guard::kConfirmed;
   const SnapshotPtr snapshot = parts_.catalog.snapshot(key);
-  return snapshot ? use_of_files(snapshot) : std::nullopt;
+  return snapshot ? use_of_files(state, snapshot) : std::nullopt;
 }
 
 /// Of its weights: a config is shared by many. Also for a moment only: what somebody has open gives
 /// nothing back, and more would have to go.
-std::optional<Guard> Governor::use_of_files(const SnapshotPtr& snapshot) const {
+std::optional<Guard> Governor::use_of_files(State& state, const SnapshotPtr& snapshot) const {
   for (std::size_t i = 0; i < snapshot->files().size(); ++i) {
-    if (!is_use(*snapshot, i)) continue;
-    const fetch::Target target = target_of(snapshot, i);
-    const auto& digest = target.file().sha256;
-    if (digest && parts_.store.in_use(*digest)) return Guard::kOpen;
-    if (parts_.store.partial_use(target.key()) == store::PartialUse::kFilling) {
-      return Guard::kFilling;
-    }
+    if (!state.is_use(*snapshot, i)) continue;
+    const fetch::Target file = target_of(snapshot, i);
+    if (parts_.stock.in_use(file)) return Guard::kOpen;
+    if (parts_.stock.presence(file) == Stock::Presence::kFilling) return Guard::kFilling;
   }
   return std::nullopt;
 }
 
-Evicted Governor::evict_shared(const SnapshotPtr& snapshot, Evictor::Do what) {
-  return evictor_.evict(
-      snapshot,
-      [&](const Digest& other) {
-        return state_->with(
-            [&](const State& state) { return state.holdings.find(other) != nullptr; });
-      },
-      what);
+/// 0 where it is complete, or on its way: then it has its space.
+std::uint64_t Governor::missing_bytes(const fetch::Target& file) const {
+  return parts_.stock.presence(file) == Stock::Presence::kNone ? file.file().size : 0;
 }
 
-Evicted Governor::evict(const SnapshotPtr& snapshot, Evictor::Do what) {
-  take_stock();
-  const auto turn = turn_.lock();
-  const Evicted gone = evict_shared(snapshot, what);
-  if (what == Evictor::Do::kEvict) drop(snapshot->key());
-  return gone;
+std::uint64_t Governor::missing_bytes(const SnapshotPtr& snapshot) const {
+  std::uint64_t bytes = 0;
+  std::unordered_set<Digest> seen;
+  for (std::size_t i = 0; i < snapshot->files().size(); ++i) {
+    const fetch::Target file = target_of(snapshot, i);
+    if (seen.insert(file.key()).second) bytes += missing_bytes(file);
+  }
+  return bytes;
 }
 
-void Governor::drop(const Digest& snapshot_key) {
-  state_->with([&](State& state) {
-    if (!state.holdings.find(snapshot_key)) return;
-    state.holdings.drop(snapshot_key);
-    state.log.drop(snapshot_key);
-  });
-}
-
-/// What is on the disk already: of the snapshots that the log does not know, too.
-void Governor::take_stock() {
-  auto turn = turn_.lock();
-  if (std::exchange(turn->stock_taken, true)) return;
+/// What is there already: of the snapshots that the log does not know, too.
+void Governor::count(Turn& turn) {
+  const std::uint64_t generation = parts_.catalog.generation();
+  if (std::exchange(turn.counted, generation) == generation) return;
+  const std::vector<SnapshotPtr> snapshots = parts_.catalog.snapshots();
+  SharedContent shared(snapshots);
+  std::unordered_map<Digest, std::uint64_t> own;
+  std::unordered_set<Digest> present;  // snapshots of which anything is there
   std::unordered_set<Digest> known;
-  std::unordered_map<Digest, std::uint64_t> blobs;
-  for (const SnapshotPtr& snapshot : parts_.catalog.snapshots()) {
+  std::unordered_set<Digest> counted;  // of what is shared
+  std::uint64_t complete_bytes = 0;
+  for (const SnapshotPtr& snapshot : snapshots) {
     const Digest& key = snapshot->key();
     known.insert(key);
-    const std::uint64_t bytes = snapshot->bytes() - missing_bytes(parts_.store, snapshot);
-    state_->with([&](State& state) {
-      if (bytes == 0) return state.holdings.drop(key);
-      if (!state.holdings.find(key)) state.holdings.use(key, unused_area(state, key), 0);
-      state.holdings.set_bytes(key, bytes);
-    });
-    for (const snapshot::File& file : snapshot->files()) {
-      if (file.sha256 && parts_.store.contains(*file.sha256)) blobs[*file.sha256] = file.size;
+    for (std::size_t i = 0; i < snapshot->files().size(); ++i) {
+      const fetch::Target file = target_of(snapshot, i);
+      const Stock::Presence presence = parts_.stock.presence(file);
+      if (presence == Stock::Presence::kNone) continue;
+      present.insert(key);
+      const Digest content = file.key();
+      const std::uint64_t size = file.file().size;
+      const bool is_shared = shared.contains(content);
+      if (is_shared && !counted.insert(content).second) continue;
+      if (presence == Stock::Presence::kComplete) complete_bytes += size;
+      if (is_shared) {
+        shared.set_present(content, true);
+      } else {
+        own[key] += size;
+      }
     }
   }
-  std::uint64_t known_bytes = 0;
-  for (const auto& [digest, size] : blobs) known_bytes += size;
-  const std::uint64_t all_bytes = parts_.store.usage().bytes;
+  const std::uint64_t all_bytes = parts_.stock.usage().bytes;
   state_->with([&](State& state) {
     for (const Digest& key : keys_of(state.holdings)) {
-      if (!known.contains(key)) state.holdings.drop(key);
+      if (!present.contains(key)) state.holdings.drop(key);
     }
-    state.stray_bytes = all_bytes - std::min(all_bytes, known_bytes);
+    const auto hold = [&](const Digest& key) {
+      if (!state.holdings.find(key)) state.holdings.use(key, unused_area(state, key), 0);
+    };
+    for (const auto& [key, bytes] : own) hold(key);
+    for (const Digest& key : shared.without_holder(state.holdings)) hold(key);
+    for (const auto& [key, bytes] : own) state.holdings.set_bytes(key, bytes);
+    for (const Digest& key : keys_of(state.holdings)) {
+      if (!own.contains(key)) state.holdings.set_bytes(key, 0);
+    }
+    std::erase_if(state.weightless, [&](const auto& one) { return !known.contains(one.first); });
+    state.own = std::move(own);
+    state.shared = std::move(shared);
+    state.shares_moved = true;
+    state.settle_shares();
+    state.stray_bytes = all_bytes - std::min(all_bytes, complete_bytes);
   });
 }
 
@@ -378,17 +414,14 @@ void Governor::remove_strays() {
       if (file.sha256) known.insert(*file.sha256);
     }
   }
-  std::uint64_t bytes = 0;
-  for (const Digest& digest : parts_.store.list()) {
-    if (!known.contains(digest)) bytes += parts_.store.remove(digest);
-  }
+  const std::uint64_t bytes = parts_.stock.remove_but(known);
   if (bytes > 0) log_.info("evicted files that no model has: {}", readable_size(bytes));
   state_->with([&](State& state) { state.counts.evicted_bytes += bytes; });
 }
 
 void Governor::keep_limits() {
-  take_stock();
-  const auto turn = turn_.lock();
+  auto turn = turn_.lock();
+  count(*turn);
   if (const auto why = make_room({})) {
     static_cast<void>(make_room({}, budget().capacity + why->short_of));
     state_->with([&](State& state) { state.counts.kept = why->kept; });
@@ -410,9 +443,10 @@ void Governor::rewrite_log(State& state) {
 }
 
 GovernorStatus Governor::status() {
-  take_stock();
+  count(*turn_.lock());
   const policy::Budget now = budget();
-  return state_->with([&](const State& state) {
+  return state_->with([&](State& state) {
+    state.settle_shares();
     GovernorStatus status = state.counts;
     status.budget = now;
     status.probation_bytes = state.holdings.bytes(Area::kProbation);

@@ -5,15 +5,15 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "base/synchronized.hpp"
-#include "cache/evictor.hpp"
 #include "cache/limits.hpp"
+#include "cache/open_snapshots.hpp"
+#include "cache/stock.hpp"
 #include "cache/use_log.hpp"
 #include "catalog/catalog.hpp"
-#include "fetch/room.hpp"
+#include "fetch/target.hpp"
 #include "policy/holdings.hpp"
 #include "policy/references.hpp"
 #include "policy/room.hpp"
-#include "store/store.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -32,6 +32,7 @@ struct GovernorOptions {
   /// How long after a flip the revision stays that a name would be rolled back to.
   std::chrono::seconds rollback_window{0};
   std::filesystem::path use_log;
+  UseLog::Writing writing = UseLog::Writing::kFile;  ///< of the log of uses
 };
 
 struct GovernorStatus {
@@ -44,45 +45,39 @@ struct GovernorStatus {
   std::map<policy::Guard, std::uint64_t> kept;  ///< at the last refusal: bytes that could not go
 };
 
-/// Carries the policy out on this node's store: who may write to it, and what goes so that they
-/// can. The decisions are those of policy::make_room and policy::References, which a replay makes
-/// from the same calls.
+/// Carries the policy out on a stock: who may add to it, and what goes so that they can. The
+/// decisions are those of policy::make_room and policy::References, which a replay makes from the
+/// same calls.
 ///
 /// Thread-safe. One claim or eviction at a time: the room made for one is not given to another.
-/// That lock is held across what the store does for it (unlinking, allocating), and comes before
+/// That lock is held across what the stock does for it (unlinking, allocating), and comes before
 /// the locks of store and catalog. What is given must outlive it.
-class Governor final : public fetch::Room {
+class Governor final {
  public:
   struct Parts {
-    store::Store& store;
+    Stock& stock;
     const catalog::Catalog& catalog;
+    const OpenSnapshots& open;
     const Clock& clock;
-    EvictionObserver& observer;
   };
   Governor(Parts parts, GovernorOptions options, Log log);
   Governor(const Governor&) = delete;
   Governor& operator=(const Governor&) = delete;
-  ~Governor() override;
+  ~Governor();
 
-  /// A consumer opens a file of it; closed() must follow some day. Cheap: before every open.
-  void opened(const snapshot::SnapshotPtr& snapshot, std::size_t file_index,
-              const std::string& consumer);
-  /// Somebody had it open before this daemon was there.
-  void adopted(const Digest& snapshot_key, std::uint32_t opens);
-  void closed(const Digest& snapshot_key);
+  /// A consumer opens a file of it. Cheap: before every open.
+  void used(const snapshot::SnapshotPtr& snapshot, std::size_t file_index,
+            const std::string& consumer);
 
-  /// Somebody else took bytes out of the store, or models out of the catalog: what is held is
-  /// counted anew.
-  void store_changed() { turn_.lock()->stock_taken = false; }
+  /// Somebody else took bytes out of the stock: what is held is counted anew.
+  void stock_changed() { turn_.lock()->counted.reset(); }
 
   /// A person or a scheduler wants it kept (warm, pin, lease): admitted at once. Error(kNoSpace),
   /// with the numbers, where it cannot fit whatever goes.
   void admit(const snapshot::SnapshotPtr& snapshot);
 
-  [[nodiscard]] bool claim(const fetch::Target& target, const std::function<void()>& take) override;
-
-  /// As Evictor::evict; shared blobs stay for whoever else has bytes in the store.
-  Evicted evict(const snapshot::SnapshotPtr& snapshot, Evictor::Do what);
+  /// As fetch::Room::claim.
+  [[nodiscard]] bool claim(const fetch::Target& target, const std::function<void()>& take);
 
   /// Others have filled the disk, or the limits are tighter than they were: what has to go goes,
   /// as much of it as can.
@@ -92,8 +87,8 @@ class Governor final : public fetch::Room {
 
  private:
   struct State;
-  struct Turn {  ///< of whoever makes or takes room
-    bool stock_taken = false;
+  struct Turn {                            ///< of whoever makes or takes room
+    std::optional<std::uint64_t> counted;  ///< the catalog's generation when all was counted
   };
 
   [[nodiscard]] std::int64_t now() const;  ///< seconds since 1970
@@ -102,10 +97,12 @@ class Governor final : public fetch::Room {
   [[nodiscard]] policy::Area unused_area(const State& state, const Digest& snapshot_key) const;
   void refer(State& state, const Digest& snapshot_key, const std::string& consumer);
   void note_use(State& state, const Digest& snapshot_key, policy::Area area);
-  [[nodiscard]] std::optional<policy::Guard> guard_of(const State& state,
+  [[nodiscard]] std::optional<policy::Guard> guard_of(State& state,
                                                       const policy::Holding& holding) const;
   [[nodiscard]] std::optional<policy::Guard> use_of_files(
-      const snapshot::SnapshotPtr& snapshot) const;
+      State& state, const snapshot::SnapshotPtr& snapshot) const;
+  [[nodiscard]] std::uint64_t missing_bytes(const fetch::Target& file) const;
+  [[nodiscard]] std::uint64_t missing_bytes(const snapshot::SnapshotPtr& snapshot) const;
   /// `capacity`: in place of the one that the limits give.
   using Capacity = std::optional<std::uint64_t>;
   [[nodiscard]] policy::Budget budget(Capacity capacity = {}) const;
@@ -114,16 +111,14 @@ class Governor final : public fetch::Room {
   [[nodiscard]] std::optional<policy::Plan> make_room(const policy::Claim& claim,
                                                       Capacity capacity = {});
   void take_or_evict(const policy::Claim& claim, const std::function<void()>& take);
-  Evicted evict_shared(const snapshot::SnapshotPtr& snapshot, Evictor::Do what);
-  void drop(const Digest& snapshot_key);
   void take_out(const Digest& snapshot_key);
+  [[nodiscard]] std::uint64_t remove_files(const snapshot::SnapshotPtr& snapshot);
   bool refuse(const fetch::Target& target, const policy::Plan& plan);
-  void take_stock();
+  void count(Turn& turn);
   void remove_strays();
   void rewrite_log(State& state);
 
   const Parts parts_;
-  const Evictor evictor_;
   const GovernorOptions options_;
   const Log log_;
   Synchronized<Turn> turn_;  ///< before state_ in lock order

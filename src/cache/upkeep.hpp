@@ -4,7 +4,7 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
-#include "cache/governor.hpp"
+#include "cache/cache.hpp"
 #include "catalog/catalog.hpp"
 
 #include <chrono>
@@ -14,11 +14,11 @@ namespace weightfs::cache {
 
 /// What time brings: keeps the limits of the store where others fill its disk, and confirms
 /// revisions that have stood for long enough. Looks once a second. One thread ("cache-upkeep"),
-/// until it is destroyed. What is given, and the Governor's observer, must outlive it.
+/// until it is destroyed. What is given, and the Cache's observer, must outlive it.
 class Upkeep {
  public:
   struct Parts {
-    Governor* governor;  ///< null where nothing is kept
+    Cache* cache;  ///< null where nothing can be kept
     catalog::Catalog& catalog;
     const Clock& clock;
   };

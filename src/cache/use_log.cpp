@@ -94,7 +94,8 @@ class Reader {
 
 }  // namespace
 
-UseLog::UseLog(std::filesystem::path file, Log log) : file_(std::move(file)), log_(std::move(log)) {
+UseLog::UseLog(std::filesystem::path file, Writing writing, Log log)
+    : file_(std::move(file)), writing_(writing), log_(std::move(log)) {
   std::string text;
   try {
     text = read_file(file_, kMaxBytes);
@@ -131,6 +132,7 @@ void UseLog::drop(const Digest& snapshot) {
 }
 
 void UseLog::rewrite(const Memory& memory) {
+  if (writing_ == Writing::kNothing) return;
   std::string text(kHeader);
   for (const auto& record : memory.references) text += line_of(record);
   for (const Use& use : memory.uses) text += line_of(use);

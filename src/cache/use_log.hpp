@@ -34,8 +34,11 @@ class UseLog {
     std::vector<Use> uses;                               ///< least recently used first
   };
 
-  /// Reads what is there; lines that are no line of ours (the last one, torn) are skipped.
-  UseLog(std::filesystem::path file, Log log);
+  enum class Writing { kFile, kNothing };
+
+  /// Reads what is there; lines that are no line of ours (the last one, torn) are skipped. kNothing
+  /// leaves the file as it is, for good.
+  UseLog(std::filesystem::path file, Writing writing, Log log);
 
   /// Whether there was none before.
   [[nodiscard]] bool begun() const noexcept { return begun_; }
@@ -57,6 +60,7 @@ class UseLog {
   void failed(const char* what);
 
   const std::filesystem::path file_;
+  const Writing writing_;
   const Log log_;
   Fd fd_;
   Memory read_;

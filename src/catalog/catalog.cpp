@@ -237,4 +237,8 @@ std::vector<SnapshotPtr> Catalog::snapshots() const {
   return state_->snapshots();
 }
 
+std::uint64_t Catalog::generation() const noexcept {
+  return state_->generation();
+}
+
 }  // namespace weightfs::catalog

@@ -86,6 +86,8 @@ class Catalog {
   [[nodiscard]] bool forgotten(const Digest& snapshot_key) const;
   /// Every snapshot known, whatever name has it.
   [[nodiscard]] std::vector<snapshot::SnapshotPtr> snapshots() const;
+  /// Another one whenever snapshots() has others, or one of them has got its last digest.
+  [[nodiscard]] std::uint64_t generation() const noexcept;
 
  private:
   std::unique_ptr<CatalogState> state_;

@@ -98,6 +98,7 @@ void CatalogState::keep(const SnapshotPtr& snapshot) {
     tables.forgotten.erase(snapshot->key());
     index_id(tables, *snapshot);
   });
+  ++generation_;
 }
 
 void CatalogState::learn(const Digest& snapshot_key, std::size_t file_index, const Digest& sha256) {
@@ -168,6 +169,7 @@ void CatalogState::learn_one(const SnapshotPtr& learned, const LearnedDigest& li
     tables.snapshots[learned->key()] = learned;
     index_id(tables, *learned);
   });
+  if (!learned->provisional()) ++generation_;
 }
 
 void CatalogState::write_snapshot(const Snapshot& snapshot) const {
@@ -236,6 +238,7 @@ void CatalogState::forget_unused() {
     for (const auto& [key, snapshot] : tables.snapshots) index_id(tables, *snapshot);
     return gone;
   });
+  if (!unused.empty()) ++generation_;
   for (const Digest& key : unused) {
     remove_quietly(file_of(key));
     remove_quietly(learned_of(key));

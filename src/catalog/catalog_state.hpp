@@ -9,6 +9,7 @@
 #include "catalog/models.hpp"
 #include "snapshot/snapshot.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -53,6 +54,7 @@ class CatalogState {
     return std::as_const(*tables_).with(std::forward<F>(f));
   }
   [[nodiscard]] std::int64_t now() const;  ///< seconds since 1970
+  [[nodiscard]] std::uint64_t generation() const noexcept { return generation_; }
 
  private:
   [[nodiscard]] std::filesystem::path file_of(const Digest& key) const;
@@ -71,6 +73,7 @@ class CatalogState {
   struct Writer {};
   Synchronized<Writer> writer_;  // before tables_ in lock order; the only lock held across writes
   std::unique_ptr<Synchronized<Tables>> tables_;
+  std::atomic<std::uint64_t> generation_ = 0;  ///< of what snapshots() has
 };
 
 }  // namespace weightfs::catalog

@@ -36,10 +36,29 @@ NodeStore::Mount mount_of(const keeper::SessionMemory& memory) {
              : NodeStore::Mount::kNew;
 }
 
+fetch::Keep keep_of(cache::Mode mode, const NodeStore& store) {
+  return mode == cache::Mode::kProd && store.keeps() ? fetch::Keep::kStore
+                                                     : fetch::Keep::kMemoryOnly;
+}
+
+/// The one that was chosen while this mount was up, else that of the settings. 0 is no choice.
+cache::Mode mode_of(const Settings& settings, const keeper::SessionMemory& memory) {
+  const std::uint32_t chosen = memory.note();
+  const bool valid = chosen > 0 && chosen <= cache::kModeWords.size();
+  return valid ? static_cast<cache::Mode>(chosen - 1) : settings.mode;
+}
+
+cache::GovernorOptions governor_options(const Settings& settings) {
+  return {.admission = settings.admission,
+          .limits = settings.limits,
+          .rollback_window = std::chrono::ceil<std::chrono::seconds>(settings.rollback_window),
+          .use_log = settings.state / "uses"};
+}
+
 fetch::FetcherOptions fetcher_options(const Settings& settings, const NodeStore& store,
-                                      fetch::Room& room) {
+                                      cache::Cache& cache) {
   fetch::FetcherOptions options;
-  options.room = &room;
+  options.room = &cache;
   options.connections = settings.connections;
   options.connections_per_blob = settings.connections_per_blob;
   options.part_size = settings.part_size;
@@ -47,7 +66,7 @@ fetch::FetcherOptions fetcher_options(const Settings& settings, const NodeStore&
   options.deadline = settings.deadline;
   options.verify = settings.verify;
   options.hash_threads = settings.hash_threads;
-  options.keep = settings.keeps() && store.keeps() ? fetch::Keep::kStore : fetch::Keep::kMemoryOnly;
+  options.keep = keep_of(cache.mode(), store);
   options.store_error = store.error();
   return options;
 }
@@ -70,21 +89,19 @@ Node::Node(const Settings& settings, Sockets sockets, keeper::Session session, c
       reactions_(catalog_, incarnations_, last_errors_, log.named("fill")),
       checks_({.store = *store_, .incarnations = incarnations_, .last_errors = last_errors_},
               settings.verify_open, log.named("check")),
-      governor_(std::make_unique<cache::Governor>(
-          cache::Governor::Parts{
-              .store = *store_, .catalog = catalog_, .clock = clock_, .observer = *this},
-          cache::GovernorOptions{
-              .admission = settings.admission,
-              .limits = settings.limits,
-              .rollback_window = std::chrono::ceil<std::chrono::seconds>(settings.rollback_window),
-              .use_log = settings.state / "uses"},
-          log.named("cache"))),
-      fetcher_(std::make_unique<fetch::Fetcher>(
-          *store_, clock_, reactions_, fetcher_options(settings, store_, *governor_), log)),
+      cache_(std::make_unique<cache::Cache>(
+          cache::Cache::Parts{.store = *store_,
+                              .catalog = catalog_,
+                              .clock = clock_,
+                              .observer = *this,
+                              .store_directories = {settings.store}},
+          governor_options(settings), mode_of(settings, memory_), log.named("cache"))),
+      fetcher_(std::make_unique<fetch::Fetcher>(*store_, clock_, reactions_,
+                                                fetcher_options(settings, store_, *cache_), log)),
       warmer_(std::make_unique<fetch::Warmer>(*fetcher_, *store_, kFilesAtOnce, log)),
       filesystem_({.catalog = catalog_,
                    .store = *store_,
-                   .governor = *governor_,
+                   .cache = *cache_,
                    .fetcher = *fetcher_,
                    .sources = sources_,
                    .invalidator = notifier_,
@@ -127,12 +144,11 @@ void Node::start(control::ListenSocket control, const Log& log) {
   service_ = std::make_unique<control::Service>(control::Service::Parts{
       .catalog = catalog_,
       .store = *store_,
-      .governor = *governor_,
+      .cache = *cache_,
       .fetcher = *fetcher_,
       .warmer = *warmer_,
       .sources = sources_,
       .mount = *this,
-      .mode = find_setting("mode")->show(settings_),
       .admission = find_setting("admission")->show(settings_),
       .store_error = store_.error(),
   });
@@ -147,9 +163,7 @@ void Node::start(control::ListenSocket control, const Log& log) {
   // Not before: what they have in the store is no stray.
   upkeep_ = std::make_unique<cache::Upkeep>(
       cache::Upkeep::Parts{
-          .governor = fetcher_->keep() == fetch::Keep::kStore ? governor_.get() : nullptr,
-          .catalog = catalog_,
-          .clock = clock_},
+          .cache = store_.keeps() ? cache_.get() : nullptr, .catalog = catalog_, .clock = clock_},
       std::chrono::ceil<std::chrono::seconds>(settings_.confirm_after), log.named("cache"));
   server_ = std::make_unique<control::Server>(std::move(control), *router_,
                                               control::ServerOptions{}, log);
@@ -229,6 +243,29 @@ control::MountInfo Node::mount_info() {
 // The server, through which this is asked, comes after the adder and goes before it.
 std::vector<api::MissingModel> Node::missing_models() {
   return model_adder_->missing();
+}
+
+void Node::set_mode(cache::Mode mode) {
+  const auto change = mode_changes_.lock();
+  const bool prod = mode == cache::Mode::kProd;
+  if (!prod && settings_.verify == fetch::Verify::kStrict) {
+    throw Error(Errc::kUnsupported, "verify=strict needs the store, which this mode leaves alone");
+  }
+  if (prod && !store_.keeps()) {
+    throw Error(Errc::kIo,
+                "the store could not be opened when the daemon started: " + store_.error());
+  }
+  // What is fetched meanwhile streams, which is right in every mode.
+  fetcher_->set_keep(fetch::Keep::kMemoryOnly);
+  cache_->set_mode(mode);
+  fetcher_->set_keep(keep_of(mode, store_));
+  memory_.set_note(static_cast<std::uint32_t>(mode) + 1);
+  if (!prod) {
+    for (const snapshot::SnapshotPtr& snapshot : catalog_.snapshots()) {
+      warmer_->stop(snapshot->key());
+    }
+  }
+  log_.info("the mode is {} now", cache::name(mode));
 }
 
 void Node::unmount(control::Unmount how) {

@@ -4,7 +4,8 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
-#include "cache/governor.hpp"
+#include "base/synchronized.hpp"
+#include "cache/cache.hpp"
 #include "cache/upkeep.hpp"
 #include "catalog/catalog.hpp"
 #include "cli/model_adder.hpp"
@@ -72,6 +73,7 @@ class Node final : public control::MountView, private cache::EvictionObserver {
   [[nodiscard]] std::optional<std::string> last_error(const Digest& content_key) override {
     return last_errors_.find(content_key);
   }
+  void set_mode(cache::Mode mode) override;
   void unmount(control::Unmount how) override;
 
  private:
@@ -97,7 +99,7 @@ class Node final : public control::MountView, private cache::EvictionObserver {
   vfs::LastErrors last_errors_;
   vfs::FillReactions reactions_;
   vfs::BlobChecks checks_;
-  std::unique_ptr<cache::Governor> governor_;
+  std::unique_ptr<cache::Cache> cache_;
   std::unique_ptr<fetch::Fetcher> fetcher_;
   std::unique_ptr<fetch::Warmer> warmer_;
   vfs::Filesystem filesystem_;
@@ -109,6 +111,8 @@ class Node final : public control::MountView, private cache::EvictionObserver {
   std::unique_ptr<control::Router> router_;
   std::unique_ptr<control::Server> server_;
   std::unique_ptr<ModelAdder> model_adder_;
+  struct ModeChange {};
+  Synchronized<ModeChange> mode_changes_;  ///< one at a time
 };
 
 }  // namespace weightfs::cli

@@ -19,8 +19,6 @@ namespace {
 template <class E, std::size_t N>
 using Words = std::array<std::pair<std::string_view, E>, N>;
 
-constexpr Words<Mode, 3> kModes{
-    {{"prod", Mode::kProd}, {"off", Mode::kOff}, {"shadow", Mode::kShadow}}};
 constexpr Words<Admission, 3> kAdmissions{{{"always", Admission::kAlways},
                                            {"second-reference", Admission::kSecondReference},
                                            {"never", Admission::kNever}}};
@@ -128,10 +126,11 @@ constexpr std::array kTable{
             [](Settings& s, const std::string& t) { s.user = t; },
             [](const Settings& s) { return s.user; }},
     Setting{"mode", kText, "MODE", "prod",
-            "prod: the cache. off: neither read nor write the store. shadow: as off; what the cache "
-            "would have done is not reported yet.",
-            [](Settings& s, const std::string& t) { s.mode = word(kModes, t); },
-            [](const Settings& s) { return word_of(kModes, s.mode); }},
+            "prod: the cache. off: reads stream from their sources, past the store. shadow: as off, "
+            "while 'weightfs status' tells what the cache would have kept, evicted and saved. "
+            "'weightfs mode' changes it until the next mount.",
+            [](Settings& s, const std::string& t) { s.mode = word(cache::kModeWords, t); },
+            [](const Settings& s) { return word_of(cache::kModeWords, s.mode); }},
     Setting{"admission", kText, "POLICY", "second-reference",
             "What is kept of what was fetched: what a second consumer asks for as well "
             "(second-reference; until then it is on probation, in a part of the store), always, or "

@@ -4,6 +4,7 @@
 
 #include "base/log.hpp"
 #include "cache/limits.hpp"
+#include "cache/mode.hpp"
 #include "fetch/fetcher.hpp"
 #include "policy/references.hpp"
 #include "vfs/blob_checks.hpp"
@@ -19,7 +20,7 @@
 
 namespace weightfs::cli {
 
-enum class Mode { kProd, kOff, kShadow };
+using cache::Mode;
 using policy::Admission;
 
 /// A model that the configuration names; the daemon adds it at start.

@@ -38,6 +38,11 @@ std::string store_text(const api::StoreStatus& store) {
   return text;
 }
 
+std::string shadow_text(const api::ShadowStatus& shadow) {
+  return fmt::format("with a cache {} hits ({} saved), {} misses: {:.1f} % hits", shadow.hits,
+                     readable_size(shadow.hit_bytes), shadow.misses, shadow.hit_rate * 100);
+}
+
 std::string policy_text(const api::PolicyStatus& policy) {
   if (policy.limit == 0) return policy.admission + ", nothing is kept";
   std::string text =
@@ -85,6 +90,12 @@ std::string status_text(const api::Status& status) {
   text += line("mount", mount_text(status));
   text += line("store", store_text(status.store));
   text += line("policy", policy_text(status.policy));
+  if (status.shadow) text += line("shadow", shadow_text(*status.shadow));
+  if (status.mode != "prod") {
+    text += line("kept",
+                 "nothing: also a page of a mapped file that the kernel drops comes from "
+                 "its source again");
+  }
   text += line("models", fmt::format("{}", status.models));
   for (const api::MissingModel& model : status.missing_models) {
     text += line("missing", fmt::format("{}: {}{}", model.name, model.error.message,

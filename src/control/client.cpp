@@ -322,6 +322,13 @@ Freed Client::remove(const std::string& name, bool dry_run) {
   });
 }
 
+ModeChange Client::set_mode(const ModeRequest& request) {
+  return Connection::checked([&] {
+    return decoded<ModeChange>(
+        connection_->work(Method::kPost, "/v1/mode", control::encode(request)));
+  });
+}
+
 void Client::unmount(const UnmountRequest& request) {
   Connection::checked(
       [&] { return connection_->work(Method::kPost, "/v1/unmount", control::encode(request)); });

@@ -50,6 +50,13 @@ void each_field(IsValue<api::KeptBytes> auto& value, auto&& visit) {
   visit("bytes", value.bytes);
 }
 
+void each_field(IsValue<api::ShadowStatus> auto& value, auto&& visit) {
+  visit("hits", value.hits);
+  visit("misses", value.misses);
+  visit("hit_bytes", value.hit_bytes);
+  visit("hit_rate", value.hit_rate);
+}
+
 void each_field(IsValue<api::PolicyStatus> auto& value, auto&& visit) {
   visit("admission", value.admission);
   visit("limit", value.limit);
@@ -117,6 +124,7 @@ void each_field(IsValue<api::Status> auto& value, auto&& visit) {
   visit("store", value.store);
   visit("cache", value.cache);
   visit("policy", value.policy);
+  visit("shadow", value.shadow);
   visit("source", value.source);
   visit("fuse", value.fuse);
   visit("fetch", value.fetch);
@@ -226,6 +234,15 @@ void each_field(IsValue<api::AddRequest> auto& value, auto&& visit) {
 
 void each_field(IsValue<api::PinRequest> auto& value, auto&& visit) {
   visit("reason", value.reason);
+}
+
+void each_field(IsValue<api::ModeRequest> auto& value, auto&& visit) {
+  visit("mode", value.mode);
+}
+
+void each_field(IsValue<api::ModeChange> auto& value, auto&& visit) {
+  visit("from", value.from);
+  visit("to", value.to);
 }
 
 void each_field(IsValue<api::UnmountRequest> auto& value, auto&& visit) {

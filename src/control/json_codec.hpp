@@ -110,6 +110,9 @@ void from_json(const Json& json, Value& value, std::string_view key) {
   } else if constexpr (std::is_integral_v<Value>) {
     if (!json.is_number_integer()) refuse_field(key, "a whole number");
     value = json.get<Value>();
+  } else if constexpr (std::is_floating_point_v<Value>) {
+    if (!json.is_number()) refuse_field(key, "a number");
+    value = json.get<Value>();
   } else if constexpr (std::is_same_v<Value, std::string>) {
     if (!json.is_string()) refuse_field(key, "text");
     value = json.get<std::string>();

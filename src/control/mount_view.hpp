@@ -2,6 +2,7 @@
 // Copyright the weightfs authors
 #pragma once
 
+#include "cache/mode.hpp"
 #include "control/operations.hpp"
 #include "digest/digest.hpp"
 #include "vfs/counters.hpp"
@@ -45,6 +46,9 @@ class MountView {
   /// verdict: who opens its file from now on must not meet what was read of it. Before it is thrown
   /// away.
   virtual void bytes_discarded(const Digest& content_key) = 0;
+  /// Until the mount ends, over restarts of the daemon. Error, and nothing is changed, where the
+  /// store cannot be opened for kProd.
+  virtual void set_mode(cache::Mode mode) = 0;
   /// Error(kBusy) while something is open, unless `how` is kLazy.
   virtual void unmount(Unmount how) = 0;
 };

@@ -62,6 +62,8 @@ class Operations {
   virtual api::Model confirm(const std::string& name) = 0;
   /// Shows the last confirmed revision again, at once and without its source.
   virtual api::UpdateResult rollback(const std::string& name) = 0;
+  /// `mode` is a word of cache::kModeWords; it holds until the mount ends.
+  virtual api::ModeChange set_mode(const std::string& mode) = 0;
   virtual void unmount(Unmount how) = 0;
 };
 

@@ -83,6 +83,7 @@ std::span<const Router::Route> Router::routes() noexcept {
       Route{Method::kPost, "/v1/models/", "verify", &Router::verify, kWait},
       Route{Method::kPost, "/v1/verify", "", &Router::verify, kWait},
       Route{Method::kGet, "/v1/why", "", &Router::why, {.parameters = {"path"}}},
+      Route{Method::kPost, "/v1/mode", "", &Router::set_mode, kObject},
       Route{Method::kPost, "/v1/unmount", "", &Router::unmount, kObject},
       Route{Method::kGet, "/v1/jobs/", "", &Router::job, kWait},
   };
@@ -325,6 +326,10 @@ Response Router::why(const RouteCall& call) {
     throw Error(Errc::kInvalid, "say which path: /v1/why?path=/models/org/name/file");
   }
   return success(operations_.why(path->second));
+}
+
+Response Router::set_mode(const RouteCall& call) {
+  return success(operations_.set_mode(read_request<api::ModeRequest>(call.body).mode));
 }
 
 Response Router::unmount(const RouteCall& call) {

@@ -57,6 +57,7 @@ class Router final : public Handler {
   Response evict(const RouteCall& call);
   Response verify(const RouteCall& call);
   Response why(const RouteCall& call);
+  Response set_mode(const RouteCall& call);
   Response unmount(const RouteCall& call);
   Response job(const RouteCall& call);
 

@@ -4,7 +4,7 @@
 
 #include "base/clock.hpp"
 #include "base/synchronized.hpp"
-#include "cache/governor.hpp"
+#include "cache/cache.hpp"
 #include "catalog/catalog.hpp"
 #include "control/mount_view.hpp"
 #include "control/operations.hpp"
@@ -32,12 +32,11 @@ class Service final : public Operations {
   struct Parts {
     catalog::Catalog& catalog;
     store::Store& store;
-    cache::Governor& governor;
+    cache::Cache& cache;
     fetch::Fetcher& fetcher;
     fetch::Warmer& warmer;
     source::SourcePool& sources;
     MountView& mount;
-    std::string mode = "prod";         ///< for status and messages
     std::string admission = "always";  ///< likewise
     std::string store_error;           ///< why there is none that keeps; empty where there is
   };
@@ -45,6 +44,7 @@ class Service final : public Operations {
   explicit Service(Parts parts);
 
   // service_status.cpp
+  api::ModeChange set_mode(const std::string& mode) override;
   api::Status status() override;
   std::vector<api::FillStatus> fills() override;
   api::Progress progress(const std::string& name) override;

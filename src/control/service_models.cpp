@@ -188,7 +188,7 @@ void Service::fetch_all(const snapshot::SnapshotPtr& snapshot, const source::Sou
   const auto wait = [&] {
     if (!pause(job.stop, kPoll)) throw Error(Errc::kCancelled, "the daemon is stopping");
   };
-  parts_.governor.admit(snapshot);
+  parts_.cache.admit(snapshot);
   parts_.warmer.start(snapshot, source, fetch::Want::kBackground);
   for (;; wait()) {
     const auto warm = parts_.warmer.progress(snapshot->key());

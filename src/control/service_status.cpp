@@ -52,8 +52,7 @@ api::StoreStatus store_status(const store::Store& store, const std::string& erro
           .error = error};
 }
 
-api::PolicyStatus policy_status(cache::Governor& governor, const std::string& admission) {
-  const cache::GovernorStatus status = governor.status();
+api::PolicyStatus policy_status(const cache::GovernorStatus& status, const std::string& admission) {
   api::PolicyStatus policy{.admission = admission,
                            .limit = status.budget.capacity,
                            .used = status.budget.used,
@@ -67,6 +66,15 @@ api::PolicyStatus policy_status(cache::Governor& governor, const std::string& ad
     policy.kept.push_back({.reason = policy::name(guard), .bytes = bytes});
   }
   return policy;
+}
+
+api::ShadowStatus shadow_status(const cache::ShadowCounts& counts) {
+  const std::uint64_t opens = counts.hits + counts.misses;
+  return {
+      .hits = counts.hits,
+      .misses = counts.misses,
+      .hit_bytes = counts.hit_bytes,
+      .hit_rate = opens == 0 ? 0 : static_cast<double>(counts.hits) / static_cast<double>(opens)};
 }
 
 }  // namespace
@@ -91,12 +99,14 @@ api::Status Service::status() {
   const vfs::Counters counters = parts_.mount.counters();
   const fetch::FetchCounters fetched = parts_.fetcher.counters();
   const std::chrono::duration<double> up = std::chrono::steady_clock::now() - started_;
+  const bool decides = parts_.store_error.empty();
+  const auto decided = decides ? parts_.cache.status() : std::nullopt;
   return {
       .version = std::string(kVersion),
       .pid = ::getpid(),
       .keeper_pid = mount.keeper_pid,
       .uptime_seconds = static_cast<std::uint64_t>(up.count()),
-      .mode = parts_.mode,
+      .mode = std::string(cache::name(parts_.cache.mode())),
       .mount = mount.mountpoint,
       .passthrough = {.active = mount.passthrough_active, .reason = mount.passthrough_reason},
       .store = store_status(parts_.store, parts_.store_error),
@@ -104,8 +114,10 @@ api::Status Service::status() {
                 .misses = counters.misses,
                 .hit_bytes = counters.hit_bytes,
                 .miss_bytes = fetched.waited_bytes},
-      .policy = keeps() ? policy_status(parts_.governor, parts_.admission)
+      .policy = decided ? policy_status(decided->governor, parts_.admission)
                         : api::PolicyStatus{.admission = parts_.admission},
+      .shadow = decided && decided->shadow ? std::optional(shadow_status(*decided->shadow))
+                                           : std::nullopt,
       .source = {.bytes = fetched.source_bytes,
                  .requests = fetched.requests,
                  .retries = fetched.retries},
@@ -121,6 +133,17 @@ api::Status Service::status() {
       .missing_models = parts_.mount.missing_models(),
       .fills = fills(),
   };
+}
+
+api::ModeChange Service::set_mode(const std::string& mode) {
+  const auto word =
+      std::ranges::find(cache::kModeWords, mode, [](const auto& known) { return known.first; });
+  if (word == cache::kModeWords.end()) {
+    throw Error(Errc::kInvalid, fmt::format("'{}' is none of prod, off, shadow", mode));
+  }
+  const std::string from(cache::name(parts_.cache.mode()));
+  parts_.mount.set_mode(word->second);
+  return {.from = from, .to = mode};
 }
 
 std::vector<api::FillStatus> Service::fills() {

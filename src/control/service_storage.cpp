@@ -145,7 +145,7 @@ api::Freed Service::remove(const std::string& name, DryRun dry_run) {
     discard_partials(removed, others);
   }
   api::Freed freed = release(removed, digests_of(others), dry_run);
-  if (dry_run == DryRun::kNo) parts_.governor.store_changed();
+  if (dry_run == DryRun::kNo) parts_.cache.stock_changed();
   freed.name = name;
   return freed;
 }
@@ -173,7 +173,7 @@ api::Freed Service::evict(const std::string& name, Shared shared, DryRun dry_run
     discard_partials(evicted, kept);
   }
   api::Freed freed = release(evicted, digests_of(kept), dry_run);
-  if (dry_run == DryRun::kNo) parts_.governor.store_changed();
+  if (dry_run == DryRun::kNo) parts_.cache.stock_changed();
   freed.name = name;
   return freed;
 }
@@ -183,10 +183,10 @@ api::Progress Service::warm(const std::string& name) {
   require_store(fmt::format("{} cannot be warmed", name));
   if (!keeps()) {
     throw Error(Errc::kUnsupported, fmt::format("{} cannot be warmed: nothing is kept with mode {}",
-                                                name, parts_.mode));
+                                                name, cache::name(parts_.cache.mode())));
   }
   const snapshot::SnapshotPtr snapshot = current(model);
-  parts_.governor.admit(snapshot);
+  parts_.cache.admit(snapshot);
   const api::Progress before = progress(name);
   if (before.complete) return before;
   parts_.warmer.start(snapshot, parts_.sources.get(snapshot->source()), fetch::Want::kBackground);
@@ -198,7 +198,7 @@ api::Progress Service::warm(const std::string& name) {
 
 api::Model Service::pin(const std::string& name, const std::string& reason) {
   // One that cannot fit is not pinned either.
-  if (keeps()) parts_.governor.admit(current(require(name)));
+  if (keeps()) parts_.cache.admit(current(require(name)));
   parts_.catalog.set_pinned(name, true, reason);
   if (keeps()) (void)warm(name);
   return summary_of(name);

@@ -117,6 +117,9 @@ FillRegistry::Made Fetcher::State::make(const Target& target) {
       throw Error(Errc::kUnsupported,
                   "verify=strict needs the store, which this mode leaves alone");
     }
+    // Kept until a moment ago: what was shown of it then is not what comes now.
+    if (context_.observer.shown(target) == Place::kDisk) context_.observer.on_disowned(target);
+    if (Room* const room = context_.options.room) room->streamed(target);
     return in_memory(target);
   }
   try {

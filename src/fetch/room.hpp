@@ -18,6 +18,8 @@ class Room {
   /// and passes on what it throws. False, without having called it, where the file is to be
   /// streamed past the disk.
   [[nodiscard]] virtual bool claim(const Target& target, const std::function<void()>& take) = 0;
+  /// A file is about to be fetched past the disk without a claim, since nothing is kept at all.
+  virtual void streamed(const Target& target) = 0;
 };
 
 }  // namespace weightfs::fetch

@@ -47,6 +47,7 @@ struct Header {
   std::uint32_t
       slots_touched;  // slots from here on were never used; reading them would cost memory
   std::byte init[kMaxInit];
+  std::uint32_t note;
 };
 
 struct Slot {
@@ -228,6 +229,14 @@ Fd SessionMemory::create() {
 SessionMemory::SessionMemory(const Fd& memory) : state_(std::make_unique<State>(memory)) {
 }
 SessionMemory::~SessionMemory() = default;
+
+std::uint32_t SessionMemory::note() const {
+  return load(state_->header().note);
+}
+
+void SessionMemory::set_note(std::uint32_t note) {
+  publish(state_->header().note, note);
+}
 
 SessionMemory::InitState SessionMemory::init_state() const {
   return static_cast<InitState>(load(state_->header().init_state));

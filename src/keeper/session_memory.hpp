@@ -53,6 +53,10 @@ class SessionMemory {
   void append(std::string_view record);
   [[nodiscard]] std::vector<std::string> records() const;
 
+  /// A number that a daemon leaves for its successor; 0 at first.
+  [[nodiscard]] std::uint32_t note() const;
+  void set_note(std::uint32_t note);
+
   /// Which of these records to keep, one answer for each; called with the lock held, so it must not
   /// call back.
   using Keep = std::function<std::vector<bool>(std::span<const std::string_view> records)>;

@@ -38,7 +38,7 @@ bool heard_from_source(const fetch::FillProgress& progress) {
 Filesystem::Filesystem(const Parts& parts)
     : catalog_(parts.catalog),
       store_(parts.store),
-      governor_(parts.governor),
+      cache_(parts.cache),
       fetcher_(parts.fetcher),
       sources_(parts.sources),
       invalidator_(parts.invalidator),
@@ -87,12 +87,12 @@ Ticket Filesystem::open(NodeId node, const std::string& consumer, OpenDone done)
   const fetch::Target wanted = target(place);
   check_current(node, wanted);
   // Before its fill asks for room: it is this use that may prove the snapshot.
-  governor_.opened(place.snapshot, *place.node().file, consumer);
+  cache_.opened(place.snapshot, *place.node().file, consumer);
   Backing backing;
   try {
     backing = open_files_.acquire(node, shared, [&] { return this->backing(node, wanted); });
   } catch (...) {
-    governor_.closed(place.snapshot->key());
+    cache_.closed(place.snapshot->key());
     throw;
   }
   try {
@@ -142,14 +142,14 @@ void Filesystem::opened_complete(const std::string& consumer, const Place& place
 }
 
 void Filesystem::release(NodeId node) {
-  if (const PlacePtr place = open_files_.release(node)) governor_.closed(place->snapshot->key());
+  if (const PlacePtr place = open_files_.release(node)) cache_.closed(place->snapshot->key());
 }
 
 void Filesystem::adopt(NodeId node, std::uint32_t opens) {
   PlacePtr place;
   try {
     place = std::make_shared<const Place>(places_.at(node));
-    governor_.adopted(place->snapshot->key(), opens);
+    cache_.adopted(place->snapshot->key(), opens);
   } catch (const Error&) {
     // Its model was removed meanwhile.
   }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/error.hpp"
-#include "cache/governor.hpp"
+#include "cache/cache.hpp"
 #include "catalog/catalog.hpp"
 #include "fetch/fetcher.hpp"
 #include "source/source_pool.hpp"
@@ -78,7 +78,7 @@ class Filesystem {
   struct Parts {
     const catalog::Catalog& catalog;
     store::Store& store;
-    cache::Governor& governor;
+    cache::Cache& cache;
     fetch::Fetcher& fetcher;
     source::SourcePool& sources;
     Invalidator& invalidator;
@@ -157,7 +157,7 @@ class Filesystem {
 
   const catalog::Catalog& catalog_;
   store::Store& store_;
-  cache::Governor& governor_;
+  cache::Cache& cache_;
   fetch::Fetcher& fetcher_;
   source::SourcePool& sources_;
   Invalidator& invalidator_;

@@ -7,11 +7,7 @@ namespace weightfs::vfs {
 void HitLedger::open_complete(const std::string& consumer, std::uint64_t inode,
                               std::uint64_t size) {
   ++opens_;
-  const bool first = counted_.with([&](auto& counted) {
-    if (counted.size() >= kRemembered) counted.clear();
-    return counted.insert(std::to_string(inode) + " " + consumer).second;
-  });
-  if (!first) return;
+  if (!counted_.first(std::to_string(inode) + " " + consumer)) return;
   ++hits_;
   hit_bytes_ += size;
 }

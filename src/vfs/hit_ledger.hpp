@@ -2,14 +2,12 @@
 // Copyright the weightfs authors
 #pragma once
 
-#include "base/synchronized.hpp"
+#include "cache/first_times.hpp"
 #include "vfs/counters.hpp"
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <string>
-#include <unordered_set>
 
 namespace weightfs::vfs {
 
@@ -19,8 +17,6 @@ namespace weightfs::vfs {
 /// Thread-safe.
 class HitLedger {
  public:
-  static constexpr std::size_t kRemembered = 256 << 10;
-
   void lookup() noexcept { ++lookups_; }
   void read(std::uint64_t bytes) noexcept {
     ++reads_;
@@ -41,7 +37,7 @@ class HitLedger {
   std::atomic<std::uint64_t> hits_ = 0;
   std::atomic<std::uint64_t> hit_bytes_ = 0;
   std::atomic<std::uint64_t> misses_ = 0;
-  Synchronized<std::unordered_set<std::string>> counted_;
+  cache::FirstTimes counted_;
 };
 
 }  // namespace weightfs::vfs

@@ -22,6 +22,7 @@ import daemon
 import models
 import mounts
 from alone import alone
+from fleet import cache, disk, fleet  # noqa: F401  (fixtures)
 from origin import NginxOrigin
 from tls import Certificates
 

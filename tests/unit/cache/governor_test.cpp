@@ -4,6 +4,7 @@
 
 #include "../store/store_fixture.hpp"
 #include "base/error.hpp"
+#include "cache/store_stock.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -47,14 +48,15 @@ class Node {
   }
   void start() {
     governor_.reset();
+    stock_.reset();
     catalog_.reset();
     store_.reset();
     store_ = store::open_store(directory_.path() / "store", clock_);
     catalog_ =
         std::make_unique<catalog::Catalog>(directory_.path() / "state", clock_, Log::silent());
+    stock_ = std::make_unique<StoreStock>(*store_, listener);
     governor_ = std::make_unique<Governor>(
-        Governor::Parts{
-            .store = *store_, .catalog = *catalog_, .clock = clock_, .observer = listener},
+        Governor::Parts{.stock = *stock_, .catalog = *catalog_, .open = open, .clock = clock_},
         options_, Log::silent());
   }
   void forget_uses() { std::filesystem::remove(options_.use_log); }
@@ -96,10 +98,11 @@ class Node {
   bool use(const SnapshotPtr& snapshot, const std::string& consumer) {
     bool kept = true;
     for (std::size_t i = 0; i < snapshot->files().size(); ++i) {
-      governor_->opened(snapshot, i, consumer);
+      open.opened(snapshot->key());
+      governor_->used(snapshot, i, consumer);
       kept = fetch(snapshot, i) && kept;
     }
-    for (std::size_t i = 0; i < snapshot->files().size(); ++i) governor_->closed(snapshot->key());
+    for (std::size_t i = 0; i < snapshot->files().size(); ++i) open.closed(snapshot->key());
     return kept;
   }
   bool fetch(const SnapshotPtr& snapshot, std::size_t index) {
@@ -115,6 +118,7 @@ class Node {
   }
 
   Listener listener;
+  OpenSnapshots open;
 
  private:
   store::TemporaryDirectory directory_;
@@ -122,6 +126,7 @@ class Node {
   GovernorOptions options_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<catalog::Catalog> catalog_;
+  std::unique_ptr<StoreStock> stock_;
   std::unique_ptr<Governor> governor_;
   std::unordered_map<Digest, Part> seeds_;
   std::uint64_t last_seed_ = 0;
@@ -155,7 +160,7 @@ TEST_CASE("what is open or pinned stays, and a file that does not fit then is st
   const auto more = node.model("more", 40 * kKiB);
   REQUIRE(node.use(open, "x"));
   REQUIRE(node.use(pinned, "x"));
-  node.governor().opened(open, 0, "y");
+  node.open.opened(open->key());
   node.catalog().set_pinned("pinned", true, "");
   CHECK_FALSE(node.use(more, "x"));
   CHECK(node.has(open));
@@ -164,7 +169,7 @@ TEST_CASE("what is open or pinned stays, and a file that does not fit then is st
   CHECK(status.refused == 1);
   CHECK(status.kept ==
         std::map<Guard, std::uint64_t>{{Guard::kOpen, 40 * kKiB}, {Guard::kPinned, 40 * kKiB}});
-  node.governor().closed(open->key());
+  node.open.closed(open->key());
   CHECK(node.use(more, "x"));
   CHECK_FALSE(node.has(open));
 }
@@ -194,14 +199,41 @@ TEST_CASE("a blob that two snapshots share goes with the second") {
   const auto b = node.model("b", {base, {.seed = 11, .size = 10 * kKiB}});
   REQUIRE(node.use(a, "x"));
   REQUIRE(node.use(b, "x"));
-  const Evicted first = node.governor().evict(a, Evictor::Do::kEvict);
-  CHECK(first.bytes == 10 * kKiB);
-  CHECK(first.shared_bytes == 30 * kKiB);
+  REQUIRE(node.use(node.model("c", 55 * kKiB), "x"));
   CHECK(node.has(b));
-  CHECK(node.governor().evict(b, Evictor::Do::kCount).bytes == 40 * kKiB);
-  CHECK(node.has(b));
-  CHECK(node.governor().evict(b, Evictor::Do::kEvict).bytes == 40 * kKiB);
-  CHECK(node.store().usage().blobs == 0);
+  CHECK(node.governor().status().evicted_bytes == 10 * kKiB);
+  REQUIRE(node.use(node.model("d", 95 * kKiB), "x"));
+  CHECK(node.governor().status().evicted_bytes == (10 + 40 + 55) * kKiB);
+  CHECK(node.store().usage().blobs == 1);
+}
+
+TEST_CASE("what two snapshots share counts with the one that was used last, and is not lost") {
+  Node node(100 * kKiB);
+  const Node::Part base{.seed = 9, .size = 40 * kKiB};
+  const auto a = node.model("a", {base, {.seed = 10, .size = 10 * kKiB}});
+  const auto b = node.model("b", {base, {.seed = 11, .size = 10 * kKiB}});
+  REQUIRE(node.use(a, "x"));
+  REQUIRE(node.use(b, "x"));
+  SECTION("in the order in which they came") {
+    REQUIRE(node.use(node.model("c", 45 * kKiB), "x"));
+    CHECK_FALSE(node.has(a));
+    CHECK(node.has(b));
+  }
+  SECTION("and after another use") {
+    REQUIRE(node.use(a, "x"));
+    REQUIRE(node.use(node.model("c", 45 * kKiB), "x"));
+    CHECK(node.has(a));
+    CHECK_FALSE(node.has(b));
+  }
+  SECTION("with one that was added when all was there already") {
+    const auto c = node.model("c", {base});
+    REQUIRE(node.use(c, "x"));
+    REQUIRE(node.use(node.model("d", 60 * kKiB), "x"));
+    CHECK(node.has(c));
+    CHECK(node.governor().status().evicted_bytes == 20 * kKiB);
+  }
+  const GovernorStatus status = node.governor().status();
+  CHECK(status.resident_bytes == status.budget.used);
 }
 
 TEST_CASE("a second consumer makes a resident, the same one again does not") {
@@ -317,7 +349,7 @@ TEST_CASE("what was taken out behind its back is counted anew") {
   CHECK(node.use(removed, "a"));
   node.store().remove(*removed->files()[0].sha256);
   node.catalog().remove("removed");
-  node.governor().store_changed();
+  node.governor().stock_changed();
   CHECK(node.governor().status().resident_bytes == 0);
   CHECK(node.use(node.model("next", 90 * kKiB), "a"));
   CHECK(node.governor().status().resident_bytes == 90 * kKiB);
@@ -396,11 +428,11 @@ TEST_CASE("when the limits are tighter than what is there, as much goes as can")
   REQUIRE(node.use(b, "x"));
   node.set_capacity(30 * kKiB);
   node.start();
-  node.governor().opened(b, 0, "x");
+  node.open.opened(b->key());
   node.governor().keep_limits();
   CHECK_FALSE(node.has(a));
   CHECK(node.has(b));
-  node.governor().closed(b->key());
+  node.open.closed(b->key());
   node.governor().keep_limits();
   CHECK(node.store().usage().blobs == 0);
 }

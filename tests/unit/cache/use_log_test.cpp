@@ -3,6 +3,7 @@
 #include "cache/use_log.hpp"
 
 #include "../store/store_fixture.hpp"
+#include "base/file.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -21,7 +22,7 @@ const Digest kC = Digest::of("c");
 struct Place {
   TemporaryDirectory directory;
   std::filesystem::path file = directory.path() / "uses";
-  [[nodiscard]] UseLog open() const { return {file, Log::silent()}; }
+  [[nodiscard]] UseLog open() const { return {file, UseLog::Writing::kFile, Log::silent()}; }
 };
 
 TEST_CASE("what was noted is there again, in its order, after any end") {
@@ -85,8 +86,19 @@ TEST_CASE("a log that has grown is written anew") {
   CHECK(again.take().uses.size() == 2);
 }
 
+TEST_CASE("one that is not to be written is read, and left as it is") {
+  const Place place;
+  place.open().use({.snapshot = kA, .area = Area::kResident, .time = 1});
+  const std::string before = read_file(place.file, 4096);
+  UseLog log(place.file, UseLog::Writing::kNothing, Log::silent());
+  CHECK(log.take().uses.size() == 1);
+  log.use({.snapshot = kB, .area = Area::kResident, .time = 2});
+  log.rewrite({});
+  CHECK(read_file(place.file, 4096) == before);
+}
+
 TEST_CASE("without a place to write to, it is memory only") {
-  UseLog log("/proc/nowhere/uses", Log::silent());
+  UseLog log("/proc/nowhere/uses", UseLog::Writing::kFile, Log::silent());
   log.use({.snapshot = kA, .area = Area::kResident, .time = 1});
   CHECK(log.take().uses.empty());
 }

@@ -117,6 +117,10 @@ class FakeOperations final : public control::Operations {
     (void)find(name);
     return {.name = name, .changed = true, .from = "b", .to = "a"};
   }
+  api::ModeChange set_mode(const std::string& mode) override {
+    record("mode " + mode);
+    return {.from = "prod", .to = mode};
+  }
   void unmount(control::Unmount how) override {
     const bool lazy = how == control::Unmount::kLazy;
     record(lazy ? "unmount lazy" : "unmount");

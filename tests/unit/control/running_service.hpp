@@ -49,6 +49,7 @@ class FakeMount final : public control::MountView {
   void blob_gone(const Digest& digest) override { record("gone " + digest.short_hex()); }
   void blob_damaged(const Digest& digest) override { record("damaged " + digest.short_hex()); }
   void bytes_discarded(const Digest& key) override { record("discarded " + key.short_hex()); }
+  void set_mode(cache::Mode mode) override { record(fmt::format("mode {}", cache::name(mode))); }
   void unmount(control::Unmount) override { record("unmount"); }
 
   std::vector<std::string> told() {
@@ -154,17 +155,21 @@ class RunningService {
   source::SourcePool sources_{http_};
   LearningObserver observer_{catalog};
   UnheardEvictions evictions_;
-  cache::Governor governor_{
-      {.store = *store_, .catalog = catalog, .clock = clock_, .observer = evictions_},
-      {.use_log = directory_.path() / "state" / "uses"},
-      Log::silent()};
+  cache::Cache cache_{{.store = *store_,
+                       .catalog = catalog,
+                       .clock = clock_,
+                       .observer = evictions_,
+                       .store_directories = {directory_.path() / "store"}},
+                      {.use_log = directory_.path() / "state" / "uses"},
+                      cache::Mode::kProd,
+                      Log::silent()};
   fetch::Fetcher fetcher_;
   fetch::Warmer warmer_{fetcher_, *store_, 2, Log::silent()};
 
  public:
   control::Service service{{.catalog = catalog,
                             .store = *store_,
-                            .governor = governor_,
+                            .cache = cache_,
                             .fetcher = fetcher_,
                             .warmer = warmer_,
                             .sources = sources_,

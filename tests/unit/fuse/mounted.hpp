@@ -111,7 +111,7 @@ class Mounted {
   vfs::FillReactions reactions;
   vfs::BlobChecks checks;
   UnheardEvictions evictions;
-  cache::Governor governor;
+  cache::Cache cache;
   std::unique_ptr<fetch::Fetcher> fetcher;
   vfs::Filesystem filesystem;
   OpenModes modes;

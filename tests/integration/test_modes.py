@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the weightfs authors
+"""The modes prod, off and shadow: what they keep, what they leave alone, and the way from one to another."""
+
+import pytest
+
+from fleet import MB, SHARD
+from readers import same_tree
+
+
+def tree(folder):
+    """Every file of a directory, with what a write would change."""
+    return {str(path): (status.st_size, status.st_mtime_ns, status.st_ino)
+            for path in sorted(folder.rglob("*")) if (status := path.stat())}
+
+
+@pytest.mark.short
+def test_a_mode_is_changed_at_run_time_and_holds_over_a_crash(cache, fleet):
+    mounted = cache(["org/m0", "org/m1"])
+    model = fleet["org/m0"]
+    mounted.wait("org/m0")
+    held = open(mounted.mount / "org/m0" / "model-00001-of-00002.safetensors", "rb")
+    with held:
+        assert mounted.cli("mode", "off").stdout == "off\n"
+        before = tree(mounted.store)
+        pulled = mounted.status()["source"]["bytes"]
+        same_tree(mounted.mount / "org/m0", model)
+        assert mounted.status()["source"]["bytes"] >= pulled + SHARD, "off reads past the store"
+        same_tree(mounted.mount / "org/m1", fleet["org/m1"])
+        assert tree(mounted.store) == before
+        status = mounted.status()
+        assert (status["mode"], status["policy"]["used"]) == ("off", 0)
+        assert mounted.cli("warm", "org/m1", check=False).returncode == 1
+
+        mounted.wait_new_daemon(mounted.kill_daemon())
+        assert mounted.status()["mode"] == "off"
+        assert held.read(MB) == model.data("model-00001-of-00002.safetensors")[:MB]
+
+    assert mounted.cli("mode", "prod").stdout == "prod\n"
+    pulled = mounted.status()["source"]["bytes"]
+    same_tree(mounted.mount / "org/m0", model)
+    assert mounted.status()["source"]["bytes"] == pulled, "what was kept is there again"
+    assert mounted.cli("mode", "sometimes", check=False).returncode != 0
