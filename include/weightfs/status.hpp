@@ -56,6 +56,15 @@ struct KeptBytes {
   bool operator==(const KeptBytes&) const = default;
 };
 
+/// One who shares the node: what it is promised, what it may have at most, what it has.
+struct TenantStatus {
+  std::string name;
+  std::uint64_t floor = 0;
+  std::uint64_t cap = 0;
+  std::uint64_t bytes = 0;
+  bool operator==(const TenantStatus&) const = default;
+};
+
 /// What there would have been, were the mode prod: counted as the hits and misses of CacheStatus,
 /// since the mode is shadow.
 struct ShadowStatus {
@@ -79,6 +88,7 @@ struct PolicyStatus {
   std::uint64_t evicted_bytes = 0;
   std::uint64_t refused = 0;  ///< files that were read past the disk for want of room
   std::vector<KeptBytes> kept;
+  std::vector<TenantStatus> tenants;
   bool operator==(const PolicyStatus&) const = default;
 };
 

@@ -44,7 +44,8 @@ std::vector<Digest> keys_of(const policy::Holdings& holdings) {
 }
 
 std::string describe(const policy::Plan& plan) {
-  std::string text = fmt::format("{} too little", readable_size(plan.short_of));
+  std::string text = fmt::format("{} {}", readable_size(plan.short_of),
+                                 plan.over_cap ? "more than its tenant may have" : "too little");
   for (const auto& [guard, bytes] : plan.kept) {
     text += fmt::format(", {} {}", readable_size(bytes), policy::name(guard));
   }
@@ -252,13 +253,21 @@ policy::Budget Governor::budget(Capacity capacity) const {
   return budget;
 }
 
+/// What shares are of: it must not change with what others do to the disk.
+std::uint64_t Governor::configured_capacity() const {
+  return cache::capacity(options_.limits, parts_.stock.usage());
+}
+
 policy::Plan Governor::plan(const policy::Claim& claim, Capacity capacity) const {
   policy::Budget budget = this->budget(capacity);
   return state_->with([&](State& state) {
     state.settle_shares();
     budget.used -= std::min(budget.used, state.stray_bytes);
-    return policy::make_room(state.holdings, budget, claim,
-                             [&](const Holding& holding) { return guard_of(state, holding); });
+    return policy::make_room(
+        state.holdings, budget, claim,
+        {.guard_of = [&](const Holding& holding) { return guard_of(state, holding); },
+         .next_use = {},
+         .tenancy = tenancy(options_.tenants, parts_.catalog, configured_capacity())});
   });
 }
 
@@ -442,15 +451,36 @@ void Governor::rewrite_log(State& state) {
   state.log.rewrite(memory);
 }
 
+std::vector<TenantUse> Governor::tenant_uses(const State& state, std::uint64_t capacity) const {
+  std::vector<TenantUse> uses;
+  const policy::Tenancy shares = tenancy(options_.tenants, parts_.catalog, capacity);
+  for (std::size_t i = 0; i < options_.tenants.size(); ++i) {
+    const policy::TenantLimits& limits = shares.limits[i];
+    uses.push_back({.name = options_.tenants[i].name, .floor = limits.floor, .cap = limits.cap});
+  }
+  if (uses.empty()) return uses;
+  for (const Area area : {Area::kProbation, Area::kResident}) {
+    state.holdings.walk(area, [&](const Holding& holding) {
+      if (const auto tenant = shares.tenant_of(holding.snapshot)) {
+        uses[*tenant].bytes += holding.bytes;
+      }
+      return true;
+    });
+  }
+  return uses;
+}
+
 GovernorStatus Governor::status() {
   count(*turn_.lock());
   const policy::Budget now = budget();
+  const std::uint64_t capacity = configured_capacity();
   return state_->with([&](State& state) {
     state.settle_shares();
     GovernorStatus status = state.counts;
     status.budget = now;
     status.probation_bytes = state.holdings.bytes(Area::kProbation);
     status.resident_bytes = state.holdings.bytes(Area::kResident);
+    status.tenants = tenant_uses(state, capacity);
     return status;
   });
 }

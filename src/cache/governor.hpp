@@ -8,6 +8,7 @@
 #include "cache/limits.hpp"
 #include "cache/open_snapshots.hpp"
 #include "cache/stock.hpp"
+#include "cache/tenants.hpp"
 #include "cache/use_log.hpp"
 #include "catalog/catalog.hpp"
 #include "fetch/target.hpp"
@@ -23,6 +24,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace weightfs::cache {
 
@@ -31,8 +33,16 @@ struct GovernorOptions {
   Limits limits;
   /// How long after a flip the revision stays that a name would be rolled back to.
   std::chrono::seconds rollback_window{0};
+  std::vector<Tenant> tenants;
   std::filesystem::path use_log;
   UseLog::Writing writing = UseLog::Writing::kFile;  ///< of the log of uses
+};
+
+struct TenantUse {
+  std::string name;
+  std::uint64_t floor = 0;  ///< bytes
+  std::uint64_t cap = 0;    ///< bytes
+  std::uint64_t bytes = 0;  ///< that it has
 };
 
 struct GovernorStatus {
@@ -43,6 +53,7 @@ struct GovernorStatus {
   std::uint64_t evicted_bytes = 0;
   std::uint64_t refused = 0;                    ///< files that were streamed for want of room
   std::map<policy::Guard, std::uint64_t> kept;  ///< at the last refusal: bytes that could not go
+  std::vector<TenantUse> tenants;
 };
 
 /// Carries the policy out on a stock: who may add to it, and what goes so that they can. The
@@ -106,10 +117,13 @@ class Governor final {
   /// `capacity`: in place of the one that the limits give.
   using Capacity = std::optional<std::uint64_t>;
   [[nodiscard]] policy::Budget budget(Capacity capacity = {}) const;
+  [[nodiscard]] std::uint64_t configured_capacity() const;
   [[nodiscard]] policy::Plan plan(const policy::Claim& claim, Capacity capacity = {}) const;
   /// Evicts until the claim fits; or says why it does not.
   [[nodiscard]] std::optional<policy::Plan> make_room(const policy::Claim& claim,
                                                       Capacity capacity = {});
+  [[nodiscard]] std::vector<TenantUse> tenant_uses(const State& state,
+                                                   std::uint64_t capacity) const;
   void take_or_evict(const policy::Claim& claim, const std::function<void()>& take);
   void take_out(const Digest& snapshot_key);
   [[nodiscard]] std::uint64_t remove_files(const snapshot::SnapshotPtr& snapshot);

@@ -17,6 +17,9 @@ struct Limits {
   Share probation{.percent = 20};  ///< of the capacity, or bytes
 };
 
+/// What the store may take of its filesystem, whoever uses the rest of it. Pure.
+[[nodiscard]] std::uint64_t capacity(const Limits& limits, const store::StoreUsage& usage) noexcept;
+
 /// The budget that follows from the limits and from what the disk says: as if capacity were all
 /// that counts, for bytes that are evicted here become free there. Pure.
 [[nodiscard]] policy::Budget budget(const Limits& limits, const store::StoreUsage& usage) noexcept;

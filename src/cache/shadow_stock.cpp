@@ -6,24 +6,10 @@
 #include "store/filesystem.hpp"
 
 #include <algorithm>
-#include <system_error>
 
 namespace weightfs::cache {
 
-namespace {
-
 namespace fs = std::filesystem;
-
-/// Of the filesystem that the directory is on, or would be made on.
-store::Space space_for(fs::path directory) {
-  std::error_code ignored;
-  while (!fs::exists(directory, ignored) && directory.has_relative_path()) {
-    directory = directory.parent_path();
-  }
-  return store::space_of(directory);
-}
-
-}  // namespace
 
 ShadowStock::ShadowStock(const std::vector<fs::path>& store_directories)
     : directories_(store_directories) {
@@ -54,7 +40,7 @@ Stock::Presence ShadowStock::presence(const fetch::Target& file) const {
 store::StoreUsage ShadowStock::usage() const {
   store::Space space;
   for (const fs::path& directory : directories_) {
-    const store::Space one = space_for(directory);
+    const store::Space one = store::space_for(directory);
     space.capacity += one.capacity;
     space.free += one.free;
   }

@@ -2,6 +2,7 @@
 // Copyright the weightfs authors
 #include "cli/commands.hpp"
 
+#include "base/quantity.hpp"
 #include "cli/input_check.hpp"
 #include "cli/setting_flags.hpp"
 #include "cli/table.hpp"
@@ -52,6 +53,14 @@ class ConfigCheckCommand final : public Command {
                                 {"source", snapshot::shown_source(model.source)},
                                 {"origin", model.origin}});
     }
+    json["tenants"] = control::Json::array();
+    for (const cache::Tenant& tenant : loaded.settings.tenants) {
+      json["tenants"].push_back({{"name", tenant.name},
+                                 {"floor", exact_share(tenant.floor)},
+                                 {"cap", exact_share(tenant.cap)},
+                                 {"path", tenant.path},
+                                 {"namespace", tenant.name_space}});
+    }
     return json;
   }
 
@@ -62,6 +71,12 @@ class ConfigCheckCommand final : public Command {
     }
     for (const ModelSetting& model : loaded.settings.models) {
       table.add({"model " + model.name, snapshot::shown_source(model.source), model.origin});
+    }
+    for (const cache::Tenant& tenant : loaded.settings.tenants) {
+      table.add(
+          {"tenant " + tenant.name,
+           fmt::format("floor {}, cap {}", exact_share(tenant.floor), exact_share(tenant.cap)),
+           "file"});
     }
     table.print(streams);
   }

@@ -18,6 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kModelsKey = "models";
+constexpr std::string_view kTenantsKey = "tenants";
 constexpr std::string_view kNameKey = "name";
 constexpr std::string_view kSourceKey = "source";
 
@@ -76,6 +77,63 @@ std::vector<ModelSetting> parse_models(const json& list, const std::string& orig
   return models;
 }
 
+std::string text_of(const json& value, const std::string& origin, const std::string& place) {
+  if (!value.is_string()) refuse(origin, place + " must be text");
+  return value.get<std::string>();
+}
+
+Share share_of(const json& value, const std::string& origin, const std::string& place) {
+  if (value.is_number_unsigned()) return {.bytes = value.get<std::uint64_t>()};
+  try {
+    return parse_share(text_of(value, origin, place));
+  } catch (const Error& error) {
+    refuse(origin, fmt::format("{}: {}", place, error.what()));
+  }
+}
+
+void parse_match(const json& match, const std::string& origin, const std::string& place,
+                 cache::Tenant& tenant) {
+  static constexpr std::array<std::string_view, 2> kKeys{"path", "namespace"};
+  if (!match.is_object() || match.empty()) {
+    refuse(origin, place + R"( must be {"path": PREFIX} or {"namespace": NAME})");
+  }
+  for (const auto& [key, value] : match.items()) {
+    std::string& member = key == kKeys[0] ? tenant.path : tenant.name_space;
+    if (key != kKeys[0] && key != kKeys[1]) {
+      refuse_key(fmt::format("{}: {}", origin, place), key, kKeys);
+    }
+    member = text_of(value, origin, fmt::format("{}.{}", place, key));
+    if (member.empty()) refuse(origin, fmt::format("{}.{} is empty", place, key));
+  }
+}
+
+std::vector<cache::Tenant> parse_tenants(const json& list, const std::string& origin) {
+  static constexpr std::array<std::string_view, 3> kKeys{"floor", "cap", "match"};
+  if (!list.is_object()) {
+    refuse(origin, R"("tenants" must be an object of {"floor", "cap", "match"})");
+  }
+  std::vector<cache::Tenant> tenants;
+  for (const auto& [name, entry] : list.items()) {
+    const std::string place = fmt::format("tenants.{}", name);
+    if (!entry.is_object()) refuse(origin, place + R"( must be {"floor", "cap", "match"})");
+    cache::Tenant tenant{.name = name};
+    for (const auto& [key, value] : entry.items()) {
+      const std::string inner = fmt::format("{}.{}", place, key);
+      if (key == "floor") {
+        tenant.floor = share_of(value, origin, inner);
+      } else if (key == "cap") {
+        tenant.cap = share_of(value, origin, inner);
+      } else if (key == "match") {
+        parse_match(value, origin, inner, tenant);
+      } else {
+        refuse_key(fmt::format("{}: {}", origin, place), key, kKeys);
+      }
+    }
+    tenants.push_back(std::move(tenant));
+  }
+  return tenants;
+}
+
 }  // namespace
 
 ConfigFile parse_config(std::string_view text, const std::string& origin,
@@ -88,7 +146,7 @@ ConfigFile parse_config(std::string_view text, const std::string& origin,
   }
   if (!root.is_object()) refuse(origin, "must be a JSON object of settings");
 
-  std::vector<std::string_view> known{kModelsKey};
+  std::vector<std::string_view> known{kModelsKey, kTenantsKey};
   for (const Setting& setting : setting_table()) known.push_back(setting.name);
 
   ConfigFile file;
@@ -100,6 +158,8 @@ ConfigFile parse_config(std::string_view text, const std::string& origin,
       file.values[key] = value_text(*setting, value, origin);
     } else if (key == kModelsKey) {
       file.models = parse_models(value, origin);
+    } else if (key == kTenantsKey) {
+      file.tenants = parse_tenants(value, origin);
     } else {
       refuse_key(origin, key, known);
     }

@@ -17,12 +17,14 @@ namespace weightfs::cli {
 struct ConfigFile {
   std::map<std::string, std::string> values;
   std::vector<ModelSetting> models;
+  std::vector<cache::Tenant> tenants;
 };
 
 /// Which keys must be known: a command that needs one setting is not stopped by another's spelling.
 enum class UnknownKeys { kRefuse, kIgnore };
 
-/// JSON with // and /* */ comments: an object of settings, and "models": [{"name", "source"}].
+/// JSON with // and /* */ comments: an object of settings, "models": [{"name", "source"}]
+/// and "tenants": {NAME: {"floor", "cap", "match": {"path", "namespace"}}}.
 /// `origin` is the file, for messages. Error(kInvalid) names an unknown key and the nearest known
 /// one, and a value of the wrong type.
 [[nodiscard]] ConfigFile parse_config(std::string_view text, const std::string& origin,

@@ -52,6 +52,7 @@ cache::GovernorOptions governor_options(const Settings& settings) {
   return {.admission = settings.admission,
           .limits = settings.limits,
           .rollback_window = std::chrono::ceil<std::chrono::seconds>(settings.rollback_window),
+          .tenants = settings.tenants,
           .use_log = settings.state / "uses"};
 }
 

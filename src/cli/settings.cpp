@@ -7,6 +7,7 @@
 #include "cli/config_file.hpp"
 #include "cli/setting_table.hpp"
 #include "snapshot/reference.hpp"
+#include "store/filesystem.hpp"
 
 #include <fmt/format.h>
 
@@ -168,6 +169,13 @@ void check_strict_keeps(const LoadedSettings& loaded) {
                           shown("verify"), shown(other)));
 }
 
+void check_floors(const Settings& settings) {
+  if (settings.tenants.empty()) return;
+  const store::Space space = store::space_for(settings.store);
+  cache::check_tenants(settings.tenants,
+                       std::min(settings.limits.capacity.of(space.capacity), space.capacity));
+}
+
 }  // namespace
 
 std::filesystem::path config_file(const SettingSources& sources) {
@@ -183,12 +191,14 @@ LoadedSettings load_settings(const SettingSources& sources) {
     loaded.effective.push_back({std::string(setting.name), "", origin});
   }
   loaded.settings.models = all_models(sources, file);
+  loaded.settings.tenants = file.tenants;
   work_out_what_was_left_open(loaded.settings, sources.processors);
   check_apart(loaded.settings);
   for (EffectiveSetting& effective : loaded.effective) {
     effective.value = find_setting(effective.name)->show(loaded.settings);
   }
   check_strict_keeps(loaded);
+  check_floors(loaded.settings);
   return loaded;
 }
 

@@ -5,6 +5,7 @@
 #include "base/log.hpp"
 #include "cache/limits.hpp"
 #include "cache/mode.hpp"
+#include "cache/tenants.hpp"
 #include "fetch/fetcher.hpp"
 #include "policy/references.hpp"
 #include "vfs/blob_checks.hpp"
@@ -59,6 +60,7 @@ struct Settings {
   LogLevel log_level{};
   std::filesystem::path ca_bundle;  ///< empty: the system's
   std::vector<ModelSetting> models;
+  std::vector<cache::Tenant> tenants;
 
   /// Whether what is fetched goes into the store.
   [[nodiscard]] bool keeps() const noexcept { return mode == Mode::kProd; }

@@ -90,6 +90,11 @@ std::string status_text(const api::Status& status) {
   text += line("mount", mount_text(status));
   text += line("store", store_text(status.store));
   text += line("policy", policy_text(status.policy));
+  for (const api::TenantStatus& tenant : status.policy.tenants) {
+    text += line("tenant", fmt::format("{}: {}, of at least {} and at most {}", tenant.name,
+                                       readable_size(tenant.bytes), readable_size(tenant.floor),
+                                       readable_size(tenant.cap)));
+  }
   if (status.shadow) text += line("shadow", shadow_text(*status.shadow));
   if (status.mode != "prod") {
     text += line("kept",

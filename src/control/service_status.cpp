@@ -65,6 +65,10 @@ api::PolicyStatus policy_status(const cache::GovernorStatus& status, const std::
   for (const auto& [guard, bytes] : status.kept) {
     policy.kept.push_back({.reason = policy::name(guard), .bytes = bytes});
   }
+  for (const cache::TenantUse& tenant : status.tenants) {
+    policy.tenants.push_back(
+        {.name = tenant.name, .floor = tenant.floor, .cap = tenant.cap, .bytes = tenant.bytes});
+  }
   return policy;
 }
 

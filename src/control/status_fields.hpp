@@ -48,6 +48,13 @@ void each_field(IsValue<api::KeptBytes> auto& value, auto&& visit) {
   visit("bytes", value.bytes);
 }
 
+void each_field(IsValue<api::TenantStatus> auto& value, auto&& visit) {
+  visit("name", value.name);
+  visit("floor", value.floor);
+  visit("cap", value.cap);
+  visit("bytes", value.bytes);
+}
+
 void each_field(IsValue<api::ShadowStatus> auto& value, auto&& visit) {
   visit("hits", value.hits);
   visit("misses", value.misses);
@@ -66,6 +73,7 @@ void each_field(IsValue<api::PolicyStatus> auto& value, auto&& visit) {
   visit("evicted_bytes", value.evicted_bytes);
   visit("refused", value.refused);
   visit("kept", value.kept);
+  visit("tenants", value.tenants);
 }
 
 void each_field(IsValue<api::SourceStatus> auto& value, auto&& visit) {

@@ -57,7 +57,7 @@ bool CacheNode::make_room_for(const Claim& claim, std::int64_t now) {
     };
   }
   const Budget budget{.capacity = rules_.capacity, .probation = rules_.probation, .used = used()};
-  const Plan plan = make_room(holdings_, budget, claim, {}, next_use);
+  const Plan plan = make_room(holdings_, budget, claim, {.next_use = next_use});
   for (const Digest& victim : plan.victims) holdings_.drop(victim);
   evictions_ += plan.victims.size();
   return plan.fits;

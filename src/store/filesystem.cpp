@@ -8,6 +8,8 @@
 #include <sys/vfs.h>
 #include <array>
 #include <cerrno>
+#include <system_error>
+#include <utility>
 
 namespace weightfs::store {
 
@@ -69,6 +71,14 @@ Space space_of(const std::filesystem::path& path) {
   if (::statvfs(path.c_str(), &status) != 0) throw_errno(errno, "statvfs " + path.string());
   return {.capacity = std::uint64_t{status.f_blocks} * status.f_frsize,
           .free = std::uint64_t{status.f_bavail} * status.f_frsize};
+}
+
+Space space_for(std::filesystem::path directory) {
+  std::error_code ignored;
+  while (!std::filesystem::exists(directory, ignored) && directory.has_relative_path()) {
+    directory = directory.parent_path();
+  }
+  return space_of(directory);
 }
 
 }  // namespace weightfs::store

@@ -35,5 +35,7 @@ struct Space {
 
 /// Throws Error.
 [[nodiscard]] Space space_of(const std::filesystem::path& path);
+/// Of the filesystem that a directory is on, or would be made on. Throws Error.
+[[nodiscard]] Space space_for(std::filesystem::path directory);
 
 }  // namespace weightfs::store

@@ -179,3 +179,20 @@ def test_a_rollback_is_at_once_and_needs_no_source(cache, origin, fleet, folder)
     assert consume(mounted, "org/m", "reader") == right(old)
     assert mounted.cli("rollback", "org/m", check=False).returncode == 3
     assert mounted.model("org/m")["rollback"] == ""
+
+
+def test_a_tenants_floor_survives_its_neighbours_flood(cache, fleet, disk):
+    mounted = cache(tenants={"quiet": {"floor": "45%", "match": {"path": "org/m0"}},
+                             "loud": {"cap": str(100 * MB), "match": {"namespace": "org"}}})
+    names = list(fleet)
+    mounted.wait(names[0])
+    for name in names[1:]:
+        assert consume(mounted, name, "flood") == right(fleet[name])
+        settled(mounted, name)
+        assert complete(mounted, names[0])
+    policy = mounted.status()["policy"]
+    loud, quiet = policy["tenants"]
+    assert (quiet["name"], quiet["floor"]) == ("quiet", LIMIT * 45 // 100)
+    assert quiet["bytes"] >= SHARDS * SHARD, "small files that others have as well count with the last user"
+    assert SHARDS * SHARD <= loud["bytes"] <= loud["cap"] == 100 * MB
+    assert policy["evictions"] >= 4

@@ -65,6 +65,7 @@ class Node {
     start();
   }
   void advance(std::chrono::seconds by) { clock_.advance(by); }
+  void set_tenants(std::vector<Tenant> tenants) { options_.tenants = std::move(tenants); }
   void set_capacity(std::uint64_t bytes) { options_.limits.capacity.bytes = bytes; }
   [[nodiscard]] Governor& governor() { return *governor_; }
   [[nodiscard]] store::Store& store() { return *store_; }
@@ -329,6 +330,29 @@ TEST_CASE("with admission never only what a person asks for is kept") {
     CHECK_FALSE(node.use(read, consumer));
     CHECK(node.use(warmed, consumer));
   }
+}
+
+TEST_CASE("a tenant's floor survives its neighbour's flood, and its cap holds") {
+  Node node(100 * kKiB);
+  node.set_tenants({{.name = "quiet", .floor = {.percent = 40}, .path = "quiet"},
+                    {.name = "loud", .cap = {.bytes = 70 * kKiB}, .path = "loud/"}});
+  node.start();
+  const SnapshotPtr mine = node.model("quiet/a", 40 * kKiB);
+  CHECK(node.use(mine, "x"));
+  for (int i = 0; i < 8; ++i) {
+    CHECK(node.use(node.model("loud/" + std::to_string(i), 30 * kKiB), "y"));
+    CHECK(node.has(mine));
+  }
+  CHECK_FALSE(node.use(node.model("loud/large", 71 * kKiB), "y"));
+  CHECK_FALSE(node.use(node.model("nobodys", 61 * kKiB), "z"));
+  const GovernorStatus status = node.governor().status();
+  CHECK(status.kept.at(Guard::kFloor) == 40 * kKiB);
+  REQUIRE(status.tenants.size() == 2);
+  CHECK(status.tenants[0].bytes == 40 * kKiB);
+  CHECK(status.tenants[0].floor == 40 * kKiB);
+  CHECK(status.tenants[1].bytes == 60 * kKiB);
+  CHECK(status.tenants[1].cap == 70 * kKiB);
+  CHECK(status.budget.used == 100 * kKiB);
 }
 
 TEST_CASE("files that no model has go before anything else") {

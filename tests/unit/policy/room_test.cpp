@@ -7,6 +7,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <random>
 #include <tuple>
@@ -85,10 +86,10 @@ TEST_CASE("what is guarded stays, and the plan says how much of it and why") {
     if (holding.snapshot == snapshot(4)) return Guard::kPinned;
     return std::nullopt;
   };
-  const Plan fits = make_room(five(), kFull, resident(20), guard);
+  const Plan fits = make_room(five(), kFull, resident(20), {.guard_of = guard});
   CHECK(fits.victims == snapshots({2, 5}));
 
-  const Plan plan = make_room(five(), kFull, resident(25), guard);
+  const Plan plan = make_room(five(), kFull, resident(25), {.guard_of = guard});
   CHECK_FALSE(plan.fits);
   CHECK(plan.victims.empty());
   CHECK(plan.short_of == 5);
@@ -109,7 +110,7 @@ TEST_CASE("what nobody is known to need goes first, then what is needed furthest
     if (which == snapshot(5)) return 200;
     return std::nullopt;
   };
-  const Plan plan = make_room(five(), kFull, resident(50), {}, next_use);
+  const Plan plan = make_room(five(), kFull, resident(50), {.next_use = next_use});
   CHECK(plan.victims == snapshots({1, 2, 4, 5, 3}));
 }
 
@@ -212,7 +213,8 @@ TEST_CASE("plans agree with a naive model, and following them keeps the limits")
         });
       }
 
-      const Plan plan = make_room(holdings, budget, claim, guard_of, next_use);
+      const Rules rules{.guard_of = guard_of, .next_use = next_use};
+      const Plan plan = make_room(holdings, budget, claim, rules);
       const Plan naive = naive_room(candidates, budget, claim);
       REQUIRE(plan.fits == naive.fits);
       REQUIRE(plan.victims == naive.victims);
@@ -223,7 +225,7 @@ TEST_CASE("plans agree with a naive model, and following them keeps the limits")
         if (plan.short_of > claim.bytes) continue;
         Claim smaller = claim;
         smaller.bytes -= plan.short_of;
-        REQUIRE(make_room(holdings, budget, smaller, guard_of, next_use).fits);
+        REQUIRE(make_room(holdings, budget, smaller, rules).fits);
         continue;
       }
       for (const Digest& victim : plan.victims) {
@@ -245,4 +247,89 @@ TEST_CASE("plans agree with a naive model, and following them keeps the limits")
   }
   CHECK(fitted > 1000);
   CHECK(refused > 100);
+}
+
+namespace {
+
+/// Of the snapshots of five(), 3 and 4 are the first tenant's, 5 and 9 the second's.
+std::optional<std::size_t> tenant_of(const Digest& which) {
+  if (which == snapshot(3) || which == snapshot(4)) return 0;
+  if (which == snapshot(5) || which == snapshot(9)) return 1;
+  return std::nullopt;
+}
+
+}  // namespace
+
+TEST_CASE("a tenant keeps its floor against others, and gives way to itself") {
+  const Rules rules{.tenancy = {.limits = {{.floor = 15}, {}}, .tenant_of = tenant_of}};
+  const Plan plan = make_room(five(), kFull, resident(30), rules);
+  CHECK(plan.victims == snapshots({1, 2, 5}));
+  const Plan refused = make_room(five(), kFull, resident(31), rules);
+  CHECK_FALSE(refused.fits);
+  CHECK(refused.short_of == 1);
+  CHECK(refused.kept == std::map<Guard, std::uint64_t>{{Guard::kFloor, 20}});
+
+  Claim own = resident(40);
+  own.snapshot = snapshot(4);
+  CHECK(make_room(five(), kFull, own, rules).victims == snapshots({1, 2, 3, 5}));
+}
+
+TEST_CASE("a tenant does not get beyond its cap, whatever room there is") {
+  const Rules rules{.tenancy = {.limits = {{}, {.cap = 25}}, .tenant_of = tenant_of}};
+  constexpr Budget kRoomy{.capacity = 500, .probation = 200, .used = 50};
+  CHECK(make_room(five(), kRoomy, resident(15), rules).victims.empty());
+  CHECK(make_room(five(), kRoomy, resident(16), rules).victims == snapshots({5}));
+  const Plan refused = make_room(five(), kRoomy, resident(26), rules);
+  CHECK(refused.over_cap);
+  CHECK(refused.short_of == 1);
+  // What goes for the cap is room, too.
+  CHECK(make_room(five(), kFull, resident(20), rules).victims == snapshots({5, 1}));
+}
+
+TEST_CASE("with tenants and any order of claims, floors and caps hold") {
+  constexpr std::array<TenantLimits, 3> kLimits{
+      {{.floor = 40, .cap = 90}, {.floor = 60}, {.cap = 50}}};
+  const auto tenant = [&](const Digest& which) -> std::optional<std::size_t> {
+    const std::size_t drawn = std::hash<Digest>{}(which) % 4;
+    return drawn < kLimits.size() ? std::optional(drawn) : std::nullopt;
+  };
+  const Rules rules{.tenancy = {.limits = {kLimits.begin(), kLimits.end()}, .tenant_of = tenant}};
+  const auto held = [&](const Holdings& holdings) {
+    std::array<std::uint64_t, kLimits.size()> bytes{};
+    for (const Area area : {Area::kProbation, Area::kResident}) {
+      holdings.walk(area, [&](const Holding& holding) {
+        if (const auto whose = tenant(holding.snapshot)) bytes.at(*whose) += holding.bytes;
+        return true;
+      });
+    }
+    return bytes;
+  };
+  int fitted = 0;
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    std::mt19937 random(seed);
+    Holdings holdings;
+    for (int step = 0; step < 300; ++step) {
+      CAPTURE(seed, step);
+      const Claim claim{.snapshot = snapshot(static_cast<int>(random() % 40)),
+                        .area = random() % 3 == 0 ? Area::kProbation : Area::kResident,
+                        .bytes = random() % 40};
+      holdings.use(claim.snapshot, claim.area, step);
+      const std::uint64_t used = holdings.bytes(Area::kProbation) + holdings.bytes(Area::kResident);
+      const auto before = held(holdings);
+      const Plan plan =
+          make_room(holdings, {.capacity = 250, .probation = 80, .used = used}, claim, rules);
+      if (!plan.fits) continue;
+      ++fitted;
+      for (const Digest& victim : plan.victims) holdings.drop(victim);
+      holdings.set_bytes(claim.snapshot, holdings.find(claim.snapshot)->bytes + claim.bytes);
+      const auto after = held(holdings);
+      for (std::size_t i = 0; i < kLimits.size(); ++i) {
+        REQUIRE(after.at(i) <= kLimits.at(i).cap);
+        if (tenant(claim.snapshot) == i) continue;
+        REQUIRE(after.at(i) >= std::min(before.at(i), kLimits.at(i).floor));
+      }
+      REQUIRE(holdings.bytes(Area::kProbation) + holdings.bytes(Area::kResident) <= 250);
+    }
+  }
+  CHECK(fitted > 2000);
 }
