@@ -24,6 +24,7 @@ Cache::ShadowPtr Cache::make_shadow() const {
 }
 
 void Cache::set_mode(Mode mode) {
+  if (mode == mode_) return;
   const ShadowPtr next = mode == Mode::kShadow ? make_shadow() : nullptr;
   shadow_.with([&](ShadowPtr& shadow) { shadow = next; });
   governor_.stock_changed();

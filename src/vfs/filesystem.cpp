@@ -118,8 +118,10 @@ Ticket Filesystem::open(NodeId node, const std::string& consumer, OpenDone done)
   const fetch::FillProgress progress = fill->progress();
   if (progress.state == fetch::FillState::kComplete) {
     opened_complete(consumer, place);
-  } else {
+  } else if (cache_.mode() == cache::Mode::kProd) {
     ledger_.open_incomplete();
+  } else {
+    ledger_.open_uncached();
   }
   if (heard_from_source(progress) && progress.state != fetch::FillState::kFailed) {
     done({});

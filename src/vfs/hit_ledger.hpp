@@ -23,6 +23,8 @@ class HitLedger {
     read_bytes_ += bytes;
   }
   void open_complete(const std::string& consumer, std::uint64_t inode, std::uint64_t size);
+  /// Where there is no cache to hit or miss.
+  void open_uncached() noexcept { ++opens_; }
   void open_incomplete() noexcept {
     ++opens_;
     ++misses_;

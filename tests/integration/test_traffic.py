@@ -45,8 +45,9 @@ def node(weightfs, origin, rows, folder):
 
 def test_the_hit_rate_of_a_node_is_that_of_the_replay_and_shadow_foretells_it(node, rows, folder):
     before = tree(node.store)
-    found, imagined = traffic.drive(node, rows, node.expected)
-    assert not any(found) and imagined["cache"]["hits"] == 0, "shadow keeps nothing"
+    _, imagined = traffic.drive(node, rows, node.expected)
+    assert imagined["source"]["bytes"] >= len(rows) * MIB, "shadow keeps nothing"
+    assert (imagined["cache"]["hits"], imagined["cache"]["misses"]) == (0, 0)
     assert tree(node.store) == before, "and writes nothing to the store"
 
     node.cli("mode", "prod")
@@ -68,7 +69,7 @@ def test_the_hit_rate_of_a_node_is_that_of_the_replay_and_shadow_foretells_it(no
     assert real["policy"]["evictions"] == replay["evictions"]
 
     shadow = imagined["shadow"]
-    hits, misses = real["cache"]["hits"], real["cache"]["misses"] - imagined["cache"]["misses"]
+    hits, misses = real["cache"]["hits"], real["cache"]["misses"]
     assert shadow["hit_rate"] == pytest.approx(hits / (hits + misses), abs=0.01)
     assert (shadow["hits"], shadow["misses"]) == (hits, misses)
     assert imagined["policy"]["evictions"] == real["policy"]["evictions"]
