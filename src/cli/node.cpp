@@ -6,6 +6,7 @@
 #include "base/thread.hpp"
 #include "cli/predecessor.hpp"
 #include "cli/setting_table.hpp"
+#include "cli/store_opening.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -30,14 +31,12 @@ net::HttpClientOptions http_options(const Settings& settings) {
   return options;
 }
 
-NodeStore::Mount mount_of(const keeper::SessionMemory& memory) {
-  return memory.init_state() == keeper::SessionMemory::InitState::kDone
-             ? NodeStore::Mount::kTakenOver
-             : NodeStore::Mount::kNew;
+Mount mount_of(const keeper::SessionMemory& memory) {
+  return memory.init_state() == keeper::SessionMemory::InitState::kDone ? Mount::kTakenOver
+                                                                        : Mount::kNew;
 }
 
-fetch::FetcherOptions fetcher_options(const Settings& settings, const NodeStore& store,
-                                      fetch::Room& room) {
+fetch::FetcherOptions fetcher_options(const Settings& settings, fetch::Room& room) {
   fetch::FetcherOptions options;
   options.room = &room;
   options.connections = settings.connections;
@@ -47,8 +46,7 @@ fetch::FetcherOptions fetcher_options(const Settings& settings, const NodeStore&
   options.deadline = settings.deadline;
   options.verify = settings.verify;
   options.hash_threads = settings.hash_threads;
-  options.keep = settings.keeps() && store.keeps() ? fetch::Keep::kStore : fetch::Keep::kMemoryOnly;
-  options.store_error = store.error();
+  options.keep = settings.keeps() ? fetch::Keep::kStore : fetch::Keep::kMemoryOnly;
   return options;
 }
 
@@ -60,28 +58,30 @@ Node::Node(const Settings& settings, Sockets sockets, keeper::Session session, c
       keeper_(std::move(sockets.keeper)),
       session_handle_(std::move(session)),
       memory_(session_handle_.memory),
-      store_(settings, mount_of(memory_), clock_, log),
-      catalog_(after_predecessor(
-          [&] { return catalog::Catalog(settings.state, clock_, log.named("catalog")); })),
+      store_(clock_, log.named("store")),
+      catalog_(after_predecessor([&] {
+        open_volumes(store_, settings, mount_of(memory_));
+        return catalog::Catalog(settings.state, clock_, log.named("catalog"));
+      })),
       http_(http_options(settings)),
       sources_(http_),
       records_(memory_),
       incarnations_(records_),
       reactions_(catalog_, incarnations_, last_errors_, log.named("fill")),
-      checks_({.store = *store_, .incarnations = incarnations_, .last_errors = last_errors_},
+      checks_({.store = store_, .incarnations = incarnations_, .last_errors = last_errors_},
               settings.verify_open, log.named("check")),
       governor_(std::make_unique<cache::Governor>(
           cache::Governor::Parts{
-              .store = *store_, .catalog = catalog_, .clock = clock_, .observer = *this},
+              .store = store_, .catalog = catalog_, .clock = clock_, .observer = *this},
           cache::GovernorOptions{.admission = settings.admission,
                                  .limits = settings.limits,
                                  .use_log = settings.state / "uses"},
           log.named("cache"))),
-      fetcher_(std::make_unique<fetch::Fetcher>(
-          *store_, clock_, reactions_, fetcher_options(settings, store_, *governor_), log)),
-      warmer_(std::make_unique<fetch::Warmer>(*fetcher_, *store_, kFilesAtOnce, log)),
+      fetcher_(std::make_unique<fetch::Fetcher>(store_, clock_, reactions_,
+                                                fetcher_options(settings, *governor_), log)),
+      warmer_(std::make_unique<fetch::Warmer>(*fetcher_, store_, kFilesAtOnce, log)),
       filesystem_({.catalog = catalog_,
-                   .store = *store_,
+                   .store = store_,
                    .governor = *governor_,
                    .fetcher = *fetcher_,
                    .sources = sources_,
@@ -114,7 +114,7 @@ void Node::discard_orphans() {
       wanted.insert(fetch::Target{.snapshot = snapshot, .file_index = i, .source = nullptr}.key());
     }
   }
-  store_->discard_partials_but(wanted);
+  store_.discard_partials_but(wanted);
 }
 
 void Node::start(control::ListenSocket control, const Log& log) {
@@ -124,7 +124,7 @@ void Node::start(control::ListenSocket control, const Log& log) {
   session_.start();
   service_ = std::make_unique<control::Service>(control::Service::Parts{
       .catalog = catalog_,
-      .store = *store_,
+      .store = store_,
       .governor = *governor_,
       .fetcher = *fetcher_,
       .warmer = *warmer_,
@@ -132,7 +132,6 @@ void Node::start(control::ListenSocket control, const Log& log) {
       .mount = *this,
       .mode = find_setting("mode")->show(settings_),
       .admission = find_setting("admission")->show(settings_),
-      .store_error = store_.error(),
   });
   router_ = std::make_unique<control::Router>(*service_, log.named("control"));
   std::vector<ModelSetting> models = settings_.models;
@@ -146,6 +145,7 @@ void Node::start(control::ListenSocket control, const Log& log) {
   if (fetcher_->keep() == fetch::Keep::kStore) {
     upkeep_ = std::make_unique<cache::Upkeep>(*governor_, log.named("cache"));
   }
+  store_probe_ = std::make_unique<cache::StoreProbe>(store_, [this] { volume_opened(); }, log_);
   server_ = std::make_unique<control::Server>(std::move(control), *router_,
                                               control::ServerOptions{}, log);
 }
@@ -162,6 +162,7 @@ void Node::shut_down() noexcept {
   model_adder_.reset();
   router_.reset();
   service_.reset();
+  store_probe_.reset();
   upkeep_.reset();
   reactions_.attach(nullptr);
   warmer_.reset();
@@ -184,12 +185,35 @@ void Node::on_ready() {
   } catch (const Error& error) {
     log_.warning("read-ahead stays at the kernel's default: {}", error.what());
   }
-  modes_.probe(open_file(store_->directory() / "VERSION", O_RDONLY));
+  probe_passthrough();
+  ready_ = true;
   const fuse::PassthroughStatus status = modes_.status();
-  filesystem_.set_passthrough(status.active ? vfs::Passthrough::kActive
-                                            : vfs::Passthrough::kInactive);
   log_.info("{} is served{}", session_handle_.mountpoint,
             status.active ? "" : ", without passthrough: " + status.reason);
+}
+
+// With one volume that the kernel can read by itself; where it cannot do so with the files of
+// another, the daemon reads those.
+void Node::probe_passthrough() {
+  modes_.postpone("no directory of the store is open");
+  for (const store::VolumeStatus& volume : store_.volumes()) {
+    if (volume.state == store::VolumeState::kNotOpened) continue;
+    try {
+      modes_.probe(open_file(volume.directory / "VERSION", O_RDONLY));
+    } catch (const Error& error) {
+      modes_.postpone(error.what());
+    }
+    if (modes_.status().active) break;
+  }
+  filesystem_.set_passthrough(modes_.status().active ? vfs::Passthrough::kActive
+                                                     : vfs::Passthrough::kInactive);
+}
+
+// Some time after the start, on the thread that probes.
+void Node::volume_opened() {
+  discard_orphans();
+  governor_->store_changed();
+  if (ready_ && !modes_.status().active) probe_passthrough();
 }
 
 Node::End Node::run(int stop_descriptor) {

@@ -39,9 +39,10 @@ const char* name_of(fetch::Want want) noexcept {
   return "";
 }
 
-api::StoreStatus store_status(const store::Store& store, const std::string& error) {
+api::StoreStatus store_status(const store::Store& store) {
   const store::StoreUsage usage = store.usage();
-  return {.directory = store.directory().string(),
+  const std::vector<store::VolumeStatus> volumes = store.volumes();
+  return {.directory = volumes.empty() ? std::string() : volumes.front().directory.string(),
           .bytes = usage.bytes,
           .blobs = usage.blobs,
           .capacity = usage.capacity,
@@ -49,7 +50,7 @@ api::StoreStatus store_status(const store::Store& store, const std::string& erro
           .partial_bytes = usage.partial_bytes,
           .evicted_open_bytes = usage.evicted_open_bytes,
           .quarantined = usage.quarantined,
-          .error = error};
+          .error = store.writable() ? std::string() : store.trouble()};
 }
 
 api::PolicyStatus policy_status(cache::Governor& governor, const std::string& admission) {
@@ -99,7 +100,7 @@ api::Status Service::status() {
       .mode = parts_.mode,
       .mount = mount.mountpoint,
       .passthrough = {.active = mount.passthrough_active, .reason = mount.passthrough_reason},
-      .store = store_status(parts_.store, parts_.store_error),
+      .store = store_status(parts_.store),
       .cache = {.hits = counters.hits,
                 .misses = counters.misses,
                 .hit_bytes = counters.hit_bytes,
