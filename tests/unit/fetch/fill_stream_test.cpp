@@ -3,7 +3,7 @@
 #include "fetch_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <sys/mount.h>
 #include <sys/resource.h>
