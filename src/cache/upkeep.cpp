@@ -26,9 +26,8 @@ Upkeep::Upkeep(Parts parts, std::chrono::seconds confirm_after, Log log)
 }
 
 void Upkeep::keep_limits() const {
-  if (!parts_.cache) return;
   try {
-    parts_.cache->keep_limits();
+    parts_.cache.keep_limits();
   } catch (const Error& error) {
     log_.error("cannot make room in the store: {}", error.what());
   }

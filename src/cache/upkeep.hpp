@@ -18,7 +18,7 @@ namespace weightfs::cache {
 class Upkeep {
  public:
   struct Parts {
-    Cache* cache;  ///< null where nothing can be kept
+    Cache& cache;
     catalog::Catalog& catalog;
     const Clock& clock;
   };

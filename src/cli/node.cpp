@@ -6,6 +6,7 @@
 #include "base/thread.hpp"
 #include "cli/predecessor.hpp"
 #include "cli/setting_table.hpp"
+#include "cli/store_opening.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -30,15 +31,13 @@ net::HttpClientOptions http_options(const Settings& settings) {
   return options;
 }
 
-NodeStore::Mount mount_of(const keeper::SessionMemory& memory) {
-  return memory.init_state() == keeper::SessionMemory::InitState::kDone
-             ? NodeStore::Mount::kTakenOver
-             : NodeStore::Mount::kNew;
+Mount mount_of(const keeper::SessionMemory& memory) {
+  return memory.init_state() == keeper::SessionMemory::InitState::kDone ? Mount::kTakenOver
+                                                                        : Mount::kNew;
 }
 
-fetch::Keep keep_of(cache::Mode mode, const NodeStore& store) {
-  return mode == cache::Mode::kProd && store.keeps() ? fetch::Keep::kStore
-                                                     : fetch::Keep::kMemoryOnly;
+fetch::Keep keep_of(cache::Mode mode) {
+  return mode == cache::Mode::kProd ? fetch::Keep::kStore : fetch::Keep::kMemoryOnly;
 }
 
 /// The one that was chosen while this mount was up, else that of the settings. 0 is no choice.
@@ -56,8 +55,7 @@ cache::GovernorOptions governor_options(const Settings& settings) {
           .use_log = settings.state / "uses"};
 }
 
-fetch::FetcherOptions fetcher_options(const Settings& settings, const NodeStore& store,
-                                      cache::Cache& cache) {
+fetch::FetcherOptions fetcher_options(const Settings& settings, cache::Cache& cache) {
   fetch::FetcherOptions options;
   options.room = &cache;
   options.connections = settings.connections;
@@ -67,8 +65,7 @@ fetch::FetcherOptions fetcher_options(const Settings& settings, const NodeStore&
   options.deadline = settings.deadline;
   options.verify = settings.verify;
   options.hash_threads = settings.hash_threads;
-  options.keep = keep_of(cache.mode(), store);
-  options.store_error = store.error();
+  options.keep = keep_of(cache.mode());
   return options;
 }
 
@@ -80,28 +77,32 @@ Node::Node(const Settings& settings, Sockets sockets, keeper::Session session, c
       keeper_(std::move(sockets.keeper)),
       session_handle_(std::move(session)),
       memory_(session_handle_.memory),
-      store_(settings, mount_of(memory_), clock_, log),
-      catalog_(after_predecessor(
-          [&] { return catalog::Catalog(settings.state, clock_, log.named("catalog")); })),
+      store_(clock_, log.named("store")),
+      catalog_(after_predecessor([&] {
+        if (mode_of(settings, memory_) == cache::Mode::kProd) {
+          open_volumes(store_, settings, mount_of(memory_));
+        }
+        return catalog::Catalog(settings.state, clock_, log.named("catalog"));
+      })),
       http_(http_options(settings)),
       sources_(http_),
       records_(memory_),
       incarnations_(records_),
       reactions_(catalog_, incarnations_, last_errors_, log.named("fill")),
-      checks_({.store = *store_, .incarnations = incarnations_, .last_errors = last_errors_},
+      checks_({.store = store_, .incarnations = incarnations_, .last_errors = last_errors_},
               settings.verify_open, log.named("check")),
       cache_(std::make_unique<cache::Cache>(
-          cache::Cache::Parts{.store = *store_,
+          cache::Cache::Parts{.store = store_,
                               .catalog = catalog_,
                               .clock = clock_,
                               .observer = *this,
                               .store_directories = {settings.store}},
           governor_options(settings), mode_of(settings, memory_), log.named("cache"))),
-      fetcher_(std::make_unique<fetch::Fetcher>(*store_, clock_, reactions_,
-                                                fetcher_options(settings, store_, *cache_), log)),
-      warmer_(std::make_unique<fetch::Warmer>(*fetcher_, *store_, kFilesAtOnce, log)),
+      fetcher_(std::make_unique<fetch::Fetcher>(store_, clock_, reactions_,
+                                                fetcher_options(settings, *cache_), log)),
+      warmer_(std::make_unique<fetch::Warmer>(*fetcher_, store_, kFilesAtOnce, log)),
       filesystem_({.catalog = catalog_,
-                   .store = *store_,
+                   .store = store_,
                    .cache = *cache_,
                    .fetcher = *fetcher_,
                    .sources = sources_,
@@ -134,7 +135,7 @@ void Node::discard_orphans() {
       wanted.insert(fetch::Target{.snapshot = snapshot, .file_index = i, .source = nullptr}.key());
     }
   }
-  store_->discard_partials_but(wanted);
+  store_.discard_partials_but(wanted);
 }
 
 void Node::start(control::ListenSocket control, const Log& log) {
@@ -144,14 +145,13 @@ void Node::start(control::ListenSocket control, const Log& log) {
   session_.start();
   service_ = std::make_unique<control::Service>(control::Service::Parts{
       .catalog = catalog_,
-      .store = *store_,
+      .store = store_,
       .cache = *cache_,
       .fetcher = *fetcher_,
       .warmer = *warmer_,
       .sources = sources_,
       .mount = *this,
       .admission = find_setting("admission")->show(settings_),
-      .store_error = store_.error(),
   });
   router_ = std::make_unique<control::Router>(*service_, log.named("control"));
   std::vector<ModelSetting> models = settings_.models;
@@ -164,8 +164,9 @@ void Node::start(control::ListenSocket control, const Log& log) {
   // Not before: what they have in the store is no stray.
   upkeep_ = std::make_unique<cache::Upkeep>(
       cache::Upkeep::Parts{
-          .cache = store_.keeps() ? cache_.get() : nullptr, .catalog = catalog_, .clock = clock_},
+          .cache = *cache_, .catalog = catalog_, .clock = clock_},
       std::chrono::ceil<std::chrono::seconds>(settings_.confirm_after), log.named("cache"));
+  store_probe_ = std::make_unique<cache::StoreProbe>(store_, [this] { volume_opened(); }, log_);
   server_ = std::make_unique<control::Server>(std::move(control), *router_,
                                               control::ServerOptions{}, log);
 }
@@ -182,6 +183,7 @@ void Node::shut_down() noexcept {
   model_adder_.reset();
   router_.reset();
   service_.reset();
+  store_probe_.reset();
   upkeep_.reset();
   reactions_.attach(nullptr);
   warmer_.reset();
@@ -204,12 +206,35 @@ void Node::on_ready() {
   } catch (const Error& error) {
     log_.warning("read-ahead stays at the kernel's default: {}", error.what());
   }
-  modes_.probe(open_file(store_->directory() / "VERSION", O_RDONLY));
+  probe_passthrough();
+  ready_ = true;
   const fuse::PassthroughStatus status = modes_.status();
-  filesystem_.set_passthrough(status.active ? vfs::Passthrough::kActive
-                                            : vfs::Passthrough::kInactive);
   log_.info("{} is served{}", session_handle_.mountpoint,
             status.active ? "" : ", without passthrough: " + status.reason);
+}
+
+// With one volume that the kernel can read by itself; where it cannot do so with the files of
+// another, the daemon reads those.
+void Node::probe_passthrough() {
+  modes_.postpone("no directory of the store is open");
+  for (const store::VolumeStatus& volume : store_.volumes()) {
+    if (volume.state == store::VolumeState::kNotOpened) continue;
+    try {
+      modes_.probe(open_file(volume.directory / "VERSION", O_RDONLY));
+    } catch (const Error& error) {
+      modes_.postpone(error.what());
+    }
+    if (modes_.status().active) break;
+  }
+  filesystem_.set_passthrough(modes_.status().active ? vfs::Passthrough::kActive
+                                                     : vfs::Passthrough::kInactive);
+}
+
+// Some time after the start, on the thread that probes.
+void Node::volume_opened() {
+  discard_orphans();
+  cache_->stock_changed();
+  if (ready_ && !modes_.status().active) probe_passthrough();
 }
 
 Node::End Node::run(int stop_descriptor) {
@@ -248,18 +273,19 @@ std::vector<api::MissingModel> Node::missing_models() {
 
 void Node::set_mode(cache::Mode mode) {
   const auto change = mode_changes_.lock();
+  if (mode == cache_->mode()) return;
   const bool prod = mode == cache::Mode::kProd;
   if (!prod && settings_.verify == fetch::Verify::kStrict) {
     throw Error(Errc::kUnsupported, "verify=strict needs the store, which this mode leaves alone");
   }
-  if (prod && !store_.keeps()) {
-    throw Error(Errc::kIo,
-                "the store could not be opened when the daemon started: " + store_.error());
+  if (prod && !store_.readable()) {
+    open_volumes(store_, settings_, Mount::kNew);
+    volume_opened();
   }
   // What is fetched meanwhile streams, which is right in every mode.
   fetcher_->set_keep(fetch::Keep::kMemoryOnly);
   cache_->set_mode(mode);
-  fetcher_->set_keep(keep_of(mode, store_));
+  fetcher_->set_keep(keep_of(mode));
   memory_.set_note(static_cast<std::uint32_t>(mode) + 1);
   if (!prod) {
     for (const snapshot::SnapshotPtr& snapshot : catalog_.snapshots()) {

@@ -6,10 +6,10 @@
 #include "base/log.hpp"
 #include "base/synchronized.hpp"
 #include "cache/cache.hpp"
+#include "cache/store_probe.hpp"
 #include "cache/upkeep.hpp"
 #include "catalog/catalog.hpp"
 #include "cli/model_adder.hpp"
-#include "cli/node_store.hpp"
 #include "cli/settings.hpp"
 #include "control/router.hpp"
 #include "control/server.hpp"
@@ -30,6 +30,7 @@
 #include "vfs/filesystem.hpp"
 #include "vfs/fill_reactions.hpp"
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,7 +48,7 @@ class Node final : public control::MountView, private cache::EvictionObserver {
     keeper::KeeperClient keeper;  ///< has said hello
     control::ListenSocket control;
   };
-  /// Error: what Store::open and Catalog say of a configuration that cannot work.
+  /// Error: what Store::open_volumes and Catalog say of a configuration that cannot work.
   Node(const Settings& settings, Sockets sockets, keeper::Session session, const Log& log);
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
@@ -81,15 +82,18 @@ class Node final : public control::MountView, private cache::EvictionObserver {
   void close_lost_backings();
   void discard_orphans();
   void on_ready();
+  void probe_passthrough();
+  void volume_opened();
   void shut_down() noexcept;
 
   const Settings settings_;
   const Log log_;
   const SystemClock clock_;
+  std::atomic<bool> ready_ = false;  ///< the kernel has answered
   keeper::KeeperClient keeper_;
   keeper::Session session_handle_;
   keeper::SessionMemory memory_;
-  NodeStore store_;
+  store::Store store_;
   catalog::Catalog catalog_;
   net::HttpClient http_;
   source::SourcePool sources_;
@@ -107,6 +111,7 @@ class Node final : public control::MountView, private cache::EvictionObserver {
   fuse::OpenModes modes_;
   fuse::Session session_;
   std::unique_ptr<cache::Upkeep> upkeep_;
+  std::unique_ptr<cache::StoreProbe> store_probe_;
   std::unique_ptr<control::Service> service_;
   std::unique_ptr<control::Router> router_;
   std::unique_ptr<control::Server> server_;

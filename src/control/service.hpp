@@ -38,7 +38,6 @@ class Service final : public Operations {
     source::SourcePool& sources;
     MountView& mount;
     std::string admission = "always";  ///< likewise
-    std::string store_error;           ///< why there is none that keeps; empty where there is
   };
 
   explicit Service(Parts parts);
@@ -80,7 +79,9 @@ class Service final : public Operations {
   [[nodiscard]] std::string rollback_of(const catalog::Model& model) const;
   [[nodiscard]] api::Model summary_of(const std::string& name) const;
   void require_store(const std::string& otherwise) const;
-  [[nodiscard]] bool keeps() const { return parts_.fetcher.keep() == fetch::Keep::kStore; }
+  [[nodiscard]] bool keeps() const {
+    return parts_.fetcher.keep() == fetch::Keep::kStore && parts_.store.writable();
+  }
 
   [[nodiscard]] snapshot::SnapshotPtr resolve(const source::SourcePtr& source,
                                               const Job& job) const;

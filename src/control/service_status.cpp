@@ -39,9 +39,10 @@ const char* name_of(fetch::Want want) noexcept {
   return "";
 }
 
-api::StoreStatus store_status(const store::Store& store, const std::string& error) {
+api::StoreStatus store_status(const store::Store& store) {
   const store::StoreUsage usage = store.usage();
-  return {.directory = store.directory().string(),
+  const std::vector<store::VolumeStatus> volumes = store.volumes();
+  return {.directory = volumes.empty() ? std::string() : volumes.front().directory.string(),
           .bytes = usage.bytes,
           .blobs = usage.blobs,
           .capacity = usage.capacity,
@@ -49,7 +50,7 @@ api::StoreStatus store_status(const store::Store& store, const std::string& erro
           .partial_bytes = usage.partial_bytes,
           .evicted_open_bytes = usage.evicted_open_bytes,
           .quarantined = usage.quarantined,
-          .error = error};
+          .error = store.writable() ? std::string() : store.trouble()};
 }
 
 api::PolicyStatus policy_status(const cache::GovernorStatus& status, const std::string& admission) {
@@ -103,8 +104,7 @@ api::Status Service::status() {
   const vfs::Counters counters = parts_.mount.counters();
   const fetch::FetchCounters fetched = parts_.fetcher.counters();
   const std::chrono::duration<double> up = std::chrono::steady_clock::now() - started_;
-  const bool decides = parts_.store_error.empty();
-  const auto decided = decides ? parts_.cache.status() : std::nullopt;
+  const auto decided = parts_.cache.status();
   return {
       .version = std::string(kVersion),
       .pid = ::getpid(),
@@ -113,7 +113,7 @@ api::Status Service::status() {
       .mode = std::string(cache::name(parts_.cache.mode())),
       .mount = mount.mountpoint,
       .passthrough = {.active = mount.passthrough_active, .reason = mount.passthrough_reason},
-      .store = store_status(parts_.store, parts_.store_error),
+      .store = store_status(parts_.store),
       .cache = {.hits = counters.hits,
                 .misses = counters.misses,
                 .hit_bytes = counters.hit_bytes,

@@ -30,12 +30,11 @@ void refuse_pinned(const catalog::Model& model) {
 
 }  // namespace
 
-/// For what would tell of the empty store that stands in for it.
+/// Error(kIo) where none of it can be written to, nor emptied.
 void Service::require_store(const std::string& otherwise) const {
-  if (parts_.store_error.empty()) return;
-  throw Error(Errc::kIo,
-              fmt::format("{}: the store could not be opened when the daemon started: {}",
-                          otherwise, parts_.store_error));
+  const bool wanted = parts_.fetcher.keep() == fetch::Keep::kStore;
+  if (parts_.store.writable() || !wanted) return;
+  throw Error(Errc::kIo, fmt::format("{}: {}", otherwise, parts_.store.trouble()));
 }
 
 std::set<Digest> Service::digests_of(const Snapshots& snapshots) {
@@ -224,7 +223,7 @@ std::vector<std::string> Service::files_with(const Digest& digest) const {
 api::VerifyResult Service::verify(const std::string& name, const Job& job) {
   std::vector<Digest> digests;
   std::uint64_t total = 0;
-  require_store("nothing can be verified");
+  if (!parts_.store.readable()) require_store("nothing can be verified");
   if (name.empty()) {
     digests = parts_.store.list();
     total = parts_.store.usage().bytes;

@@ -107,12 +107,6 @@ FillPtr Fetcher::State::fill(const Target& target) {
 FillRegistry::Made Fetcher::State::make(const Target& target) {
   const bool strict = context_.options.verify == Verify::kStrict;
   if (keep_ == Keep::kMemoryOnly) {
-    if (strict && !context_.options.store_error.empty()) {
-      throw Error(Errc::kIo,
-                  "verify=strict needs the store, which could not be opened when the "
-                  "daemon started: " +
-                      context_.options.store_error);
-    }
     if (strict) {
       throw Error(Errc::kUnsupported,
                   "verify=strict needs the store, which this mode leaves alone");
@@ -155,12 +149,21 @@ FillRegistry::Made Fetcher::State::on_disk(const Target& target) {
 
 /// Null where the bytes are not to be kept.
 std::unique_ptr<store::PartialBlob> Fetcher::State::claim(const Target& target) {
+  const bool strict = context_.options.verify == Verify::kStrict;
+  if (!store_.writable()) {  // nor would it help to evict anything
+    if (strict) {
+      throw Error(Errc::kIo,
+                  "verify=strict needs the store, which cannot be written to: " + store_.trouble());
+    }
+    ++context_.tally.streamed;
+    return nullptr;
+  }
   Room* const room = context_.options.room;
   if (!room) return open_partial(target);
   std::unique_ptr<store::PartialBlob> partial;
   const bool admitted = room->claim(target, [&] { partial = open_partial(target); });
   if (admitted) return partial;
-  if (context_.options.verify == Verify::kStrict) {
+  if (strict) {
     throw Error(Errc::kNoSpace, fmt::format("{}: the store has no room for it, and with "
                                             "verify=strict nothing is read past the disk",
                                             target.file().path));

@@ -31,8 +31,6 @@ struct FetcherOptions {
   Verify verify = Verify::kStream;
   Keep keep = Keep::kStore;
   Room* room = nullptr;  ///< who has the say over the disk; nullptr: it is all ours
-  /// Why kMemoryOnly, where it is not what the settings want: for messages.
-  std::string store_error;
   unsigned hash_threads = 2;
   std::uint64_t stream_memory = 128ULL << 20;  ///< for all fills that go past the disk, bytes
   std::chrono::milliseconds checkpoint_interval{1'000};

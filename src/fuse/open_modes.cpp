@@ -27,6 +27,12 @@ void OpenModes::probe(const Fd& probe) {
   state_.with([&](State& state) { state.status = std::move(status); });
 }
 
+void OpenModes::postpone(const std::string& reason) {
+  state_.with([&](State& state) {
+    if (!state.disabled) state.status = {false, reason};
+  });
+}
+
 void OpenModes::disable(const std::string& reason) {
   state_.with([&](State& state) { state = {{false, reason}, true}; });
 }

@@ -53,8 +53,10 @@ class OpenModes {
   OpenModes(BackingRegistry& registry, keeper::SessionMemory& memory, Log log);
 
   /// Says whether passthrough works at all, by registering `probe`, a file on the store's
-  /// filesystem. Once, after INIT.
+  /// filesystem. After INIT; again once a filesystem that was missing is there.
   void probe(const Fd& probe);
+  /// Passthrough is not to be used before the next probe(), and why.
+  void postpone(const std::string& reason);
   /// Passthrough is not to be used, and why.
   void disable(const std::string& reason);
   [[nodiscard]] PassthroughStatus status() const;

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <array>
@@ -64,6 +65,12 @@ Filesystem filesystem_of(const std::filesystem::path& path) {
   if (::statfs(path.c_str(), &status) != 0) throw_errno(errno, "statfs " + path.string());
   // f_type is a signed word; the magics are 32 bits.
   return classify_filesystem(static_cast<std::uint32_t>(status.f_type));
+}
+
+std::uint64_t device_of(const std::filesystem::path& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) throw_errno(errno, "stat " + path.string());
+  return status.st_dev;
 }
 
 Space space_of(const std::filesystem::path& path) {

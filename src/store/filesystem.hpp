@@ -33,6 +33,9 @@ struct Space {
   std::uint64_t free = 0;      ///< bytes that an unprivileged process can have
 };
 
+/// The number of the device that `path` is on. Throws Error.
+[[nodiscard]] std::uint64_t device_of(const std::filesystem::path& path);
+
 /// Throws Error.
 [[nodiscard]] Space space_of(const std::filesystem::path& path);
 /// Of the filesystem that a directory is on, or would be made on. Throws Error.

@@ -91,7 +91,7 @@ Blob PartialBlob::commit(const Digest& digest, std::span<const Midstate> midstat
     throw Error(Errc::kInternal, "commit of a partial blob that is not complete");
   }
   const std::span<const Midstate> kept = kept_midstates(midstates, state.size);
-  Store::State::Staged staged{.data = state.folder / "data", .parts = {}, .identity = {}};
+  Volume::State::Staged staged{.data = state.folder / "data", .parts = {}, .identity = {}};
   if (!kept.empty()) {
     staged.parts = state.folder / "parts";
     write_parts(staged.parts, digest, state.size, kept);
@@ -108,7 +108,7 @@ Blob PartialBlob::commit(const Digest& digest, std::span<const Midstate> midstat
     throw Error(Errc::kInternal, fmt::format("the data of partial blob {} has {} bytes, not {}",
                                              state.key.hex(), staged.identity.size, state.size));
   }
-  Blob blob = state.store.publish(digest, staged);
+  Blob blob = state.volume.publish(digest, staged);
   state.remove_files();
   return blob;
 }
@@ -118,7 +118,7 @@ void PartialBlob::discard() {
 }
 
 void PartialBlob::quarantine(const std::string& reason) {
-  state_->store.quarantine().take(state_->folder / "data", state_->key, reason);
+  state_->volume.quarantine().take(state_->folder / "data", state_->key, reason);
   state_->remove_files();
 }
 

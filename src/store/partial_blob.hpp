@@ -17,7 +17,7 @@
 
 namespace weightfs::store {
 
-class Store;
+class Volume;
 
 /// Names the bytes that a partial blob will hold, before they are there: the digest where it is
 /// known, else the sha256 over source, path and validator. The folder under partial/ is its hex.
@@ -38,7 +38,7 @@ inline constexpr std::uint64_t kPartSize = 8 << 20;
 /// durable blocks are believed. Format: FORMAT.md.
 ///
 /// One object per key at a time. Thread-safe: distinct ranges may be written and read concurrently;
-/// what ends it is called once nobody else uses it. Must not outlive its Store. Destruction keeps
+/// what ends it is called once nobody else uses it. Must not outlive its Volume. Destruction keeps
 /// the files, so that the next fill resumes; only discard(), quarantine() and commit() end them.
 class PartialBlob {
  public:
@@ -80,7 +80,7 @@ class PartialBlob {
   void quarantine(const std::string& reason);
 
  private:
-  friend class Store;
+  friend class Volume;
   class State;
   explicit PartialBlob(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

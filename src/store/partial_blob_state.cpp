@@ -16,8 +16,8 @@
 
 namespace weightfs::store {
 
-PartialBlob::State::State(Store::State& owner, const PartialKey& blob_key, std::uint64_t blob_size)
-    : store(owner),
+PartialBlob::State::State(Volume::State& owner, const PartialKey& blob_key, std::uint64_t blob_size)
+    : volume(owner),
       key(blob_key),
       size(blob_size),
       folder(owner.layout().partial(blob_key)),
@@ -33,7 +33,7 @@ PartialBlob::State::State(Store::State& owner, const PartialKey& blob_key, std::
 
 bool PartialBlob::State::resume() {
   map = BlockMap::load(
-      {.path = folder / "map", .key = key, .size = size, .boot_id = store.boot_id()});
+      {.path = folder / "map", .key = key, .size = size, .boot_id = volume.boot_id()});
   if (!map) return false;
   const std::filesystem::path path = folder / "data";
   // A commit that was interrupted may have left it read-only.
@@ -63,7 +63,7 @@ void PartialBlob::State::create() {
   preallocate();
   // Last: a folder without a map is no partial blob, and is removed.
   map = BlockMap::create(
-      {.path = folder / "map", .key = key, .size = size, .boot_id = store.boot_id()});
+      {.path = folder / "map", .key = key, .size = size, .boot_id = volume.boot_id()});
   claim.keep(size);
 }
 
@@ -92,7 +92,7 @@ void PartialBlob::State::remove_files() noexcept {
   if (!error) {
     claim.forget();
   } else {
-    store.log().warning("{} could not be removed: {}", folder.string(), error.message());
+    volume.log().warning("{} could not be removed: {}", folder.string(), error.message());
   }
 }
 

@@ -6,7 +6,7 @@
 #include "store/block_map.hpp"
 #include "store/partial_blob.hpp"
 #include "store/partial_table.hpp"
-#include "store/store_state.hpp"
+#include "store/volume_state.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -16,9 +16,9 @@ namespace weightfs::store {
 /// The files of a partial blob, open, and the claim on its key. Constructing it resumes or creates.
 class PartialBlob::State {
  public:
-  State(Store::State& store, const PartialKey& key, std::uint64_t size);
+  State(Volume::State& volume, const PartialKey& key, std::uint64_t size);
 
-  Store::State& store;
+  Volume::State& volume;
   const PartialKey key;
   const std::uint64_t size;
   const std::filesystem::path folder;

@@ -3,147 +3,265 @@
 #include "store/store.hpp"
 
 #include "base/error.hpp"
-#include "store/block_map.hpp"
-#include "store/partial_blob_state.hpp"
-#include "store/parts_file.hpp"
-#include "store/store_state.hpp"
-#include "store/verification.hpp"
 
-#include <system_error>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <unordered_set>
 #include <utility>
 
 namespace weightfs::store {
 
-Store::Store(std::unique_ptr<State> state) : state_(std::move(state)) {
+namespace {
+
+/// What may be over some day without a person, in a directory that was all right once.
+bool disk_fails(Errc code, Unopenable unopenable) noexcept {
+  return code == Errc::kIo || code == Errc::kNoSpace ||
+         (code == Errc::kPermission && unopenable == Unopenable::kTryLater);
+}
+
+void add(StoreUsage& sum, const StoreUsage& more) noexcept {
+  sum.blobs += more.blobs;
+  sum.bytes += more.bytes;
+  sum.partial_bytes += more.partial_bytes;
+  sum.evicted_open_bytes += more.evicted_open_bytes;
+  sum.quarantined += more.quarantined;
+}
+
+}  // namespace
+
+Store::Store(const Clock& clock, Log log)
+    : clock_(clock), log_(std::move(log)), slots_(std::make_shared<const Slots>()) {
 }
 
 Store::~Store() = default;
 
 std::unique_ptr<Store> Store::open(const StoreOptions& options, const Clock& clock, Log log) {
-  return std::unique_ptr<Store>(new Store(std::make_unique<State>(options, clock, std::move(log))));
+  auto store = std::make_unique<Store>(clock, std::move(log));
+  store->open_volumes(options);
+  return store;
+}
+
+void Store::open_volumes(const StoreOptions& options, Unopenable unopenable) {
+  const std::lock_guard turn(opening_);
+  Slots all = *slots();
+  std::exception_ptr failure;
+  bool any = false;
+  for (const std::filesystem::path& directory : options.directories) {
+    auto found = std::ranges::find(
+        all, directory, [](const auto& slot) -> const auto& { return slot->directory(); });
+    if (found == all.end()) {
+      VolumeOptions volume{.directory = directory,
+                           .allow_network_store = options.allow_network_store,
+                           .boot_id = options.boot_id,
+                           .quarantine = options.quarantine};
+      found = all.insert(all.end(), std::make_shared<VolumeSlot>(std::move(volume), clock_, log_));
+    }
+    VolumeSlot& slot = **found;
+    try {
+      slot.open();
+      any = true;
+    } catch (const Error& error) {
+      if (!disk_fails(error.code(), unopenable)) throw;
+      failure = std::current_exception();
+      slot.put_off(error);
+    }
+  }
+  if (failure && !any && unopenable == Unopenable::kRefuse) std::rethrow_exception(failure);
+  for (const auto& slot : all) {
+    if (!slot->volume()) {
+      log_.error("{}; it is tried again", slot->trouble());
+    }
+  }
+  slots_.with([&](auto& current) { current = std::make_shared<const Slots>(std::move(all)); });
+}
+
+bool Store::probe() {
+  const std::lock_guard turn(opening_);
+  bool opened = false;
+  for (const auto& slot : *slots()) opened |= slot->probe();
+  return opened;
+}
+
+std::shared_ptr<const Store::Slots> Store::slots() const {
+  return slots_.with([](const auto& current) { return current; });
+}
+
+std::vector<Volume*> Store::opened() const {
+  std::vector<Volume*> volumes;
+  for (const auto& slot : *slots()) {
+    if (Volume* const volume = slot->volume()) volumes.push_back(volume);
+  }
+  return volumes;
+}
+
+Volume* Store::with_blob(const Digest& digest) const {
+  for (Volume* const volume : opened()) {
+    if (volume->contains(digest)) return volume;
+  }
+  return nullptr;
+}
+
+std::vector<VolumeStatus> Store::volumes() const {
+  std::vector<VolumeStatus> all;
+  for (const auto& slot : *slots()) all.push_back(slot->status());
+  return all;
+}
+
+StoreUsage Store::usage() const {
+  StoreUsage sum;
+  std::unordered_set<std::uint64_t> filesystems;
+  for (const VolumeStatus& volume : volumes()) {
+    if (volume.state == VolumeState::kNotOpened) continue;
+    add(sum, volume.usage);
+    if (!filesystems.insert(volume.filesystem).second) continue;
+    sum.capacity += volume.usage.capacity;
+    sum.free += volume.usage.free;
+  }
+  return sum;
+}
+
+bool Store::writable() const {
+  return std::ranges::any_of(*slots(), [](const auto& slot) { return slot->usable(); });
+}
+
+std::string Store::trouble() const {
+  std::string all;
+  for (const auto& slot : *slots()) {
+    const std::string one = slot->trouble();
+    if (one.empty()) continue;
+    if (!all.empty()) all += "; ";
+    all += one;
+  }
+  return all;
 }
 
 std::optional<Blob> Store::find(const Digest& digest) {
-  return state_->find(digest).blob;
+  std::exception_ptr failure;
+  for (Volume* const volume : opened()) {
+    try {
+      if (auto blob = volume->find(digest)) return blob;
+    } catch (const Error&) {
+      failure = std::current_exception();
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+  return std::nullopt;
 }
 
 bool Store::contains(const Digest& digest) const {
-  return state_->row(digest).has_value();
+  return with_blob(digest) != nullptr;
 }
 
 bool Store::contains(const Digest& digest, std::uint64_t size) const {
-  const std::optional<IndexRow> known = state_->row(digest);
-  return known && known->identity.size == size;
-}
-
-void Store::touch(const Digest& digest) {
-  state_->touch(digest);
-}
-
-bool Store::verified_this_boot(const Digest& digest) const {
-  return state_->verified_this_boot(digest);
-}
-
-void Store::mark_verified(const Digest& digest) {
-  state_->mark_verified(digest);
-}
-
-std::optional<std::vector<Midstate>> Store::midstates(const Digest& digest) const {
-  const std::optional<IndexRow> row = state_->row(digest);
-  if (!row) return std::nullopt;
-  if (midstate_count(row->identity.size) == 0) return std::vector<Midstate>();
-  std::optional<PartsFile> parts = read_parts(state_->layout().parts(digest));
-  if (!parts || parts->digest != digest || parts->size != row->identity.size) return std::nullopt;
-  return std::move(parts->midstates);
-}
-
-std::unique_ptr<PartialBlob> Store::partial(const PartialKey& key, std::uint64_t size) {
-  return std::unique_ptr<PartialBlob>(
-      new PartialBlob(std::make_unique<PartialBlob::State>(*state_, key, size)));
+  return std::ranges::any_of(opened(),
+                             [&](const Volume* volume) { return volume->contains(digest, size); });
 }
 
 bool Store::in_use(const Digest& digest) const {
-  return state_->in_use(digest);
+  return std::ranges::any_of(opened(),
+                             [&](const Volume* volume) { return volume->in_use(digest); });
+}
+
+void Store::touch(const Digest& digest) {
+  // Whoever does not have it takes no notice, and who has it need not be looked for.
+  for (Volume* const volume : opened()) volume->touch(digest);
+}
+
+bool Store::verified_this_boot(const Digest& digest) const {
+  const Volume* const volume = with_blob(digest);
+  return volume && volume->verified_this_boot(digest);
+}
+
+void Store::mark_verified(const Digest& digest) {
+  if (Volume* const volume = with_blob(digest)) volume->mark_verified(digest);
+}
+
+std::optional<std::vector<Midstate>> Store::midstates(const Digest& digest) const {
+  const Volume* const volume = with_blob(digest);
+  return volume ? volume->midstates(digest) : std::nullopt;
+}
+
+std::unique_ptr<PartialBlob> Store::partial(const PartialKey& key, std::uint64_t size) {
+  const NameLocks::Turn turn(placing_, key);
+  for (Volume* const volume : opened()) {
+    if (volume->partial_use(key) != PartialUse::kNone) return volume->partial(key, size);
+  }
+  struct Candidate {
+    Volume* volume;
+    StoreUsage usage;
+  };
+  std::vector<Candidate> candidates;
+  for (const auto& slot : *slots()) {
+    if (slot->usable()) candidates.push_back({slot->volume(), slot->volume()->usage()});
+  }
+  if (candidates.empty()) {
+    const std::string why = trouble();
+    throw Error(Errc::kIo, why.empty() ? "the store is not open" : why);
+  }
+  // Those that share a filesystem take turns.
+  std::ranges::sort(candidates, [](const Candidate& left, const Candidate& right) {
+    return std::pair(left.usage.free, right.usage.bytes + right.usage.partial_bytes) >
+           std::pair(right.usage.free, left.usage.bytes + left.usage.partial_bytes);
+  });
+  for (const Candidate& candidate : candidates) {
+    try {
+      return candidate.volume->partial(key, size);
+    } catch (const Error&) {
+      if (&candidate == &candidates.back()) throw;
+    }
+  }
+  throw Error(Errc::kInternal, "no volume was tried");
 }
 
 PartialUse Store::partial_use(const PartialKey& key) const {
-  return state_->partials().use(key);
+  PartialUse most = PartialUse::kNone;
+  for (const Volume* const volume : opened()) most = std::max(most, volume->partial_use(key));
+  return most;
 }
 
 std::uint64_t Store::partial_bytes(const PartialKey& key) const {
-  if (partial_use(key) != PartialUse::kIdle) return 0;
-  const auto summary = BlockMap::peek({.path = state_->layout().partial(key) / "map",
-                                       .key = key,
-                                       .size = 0,
-                                       .boot_id = state_->boot_id()});
-  return summary ? summary->believed_bytes : 0;
+  std::uint64_t most = 0;
+  for (const Volume* const volume : opened()) most = std::max(most, volume->partial_bytes(key));
+  return most;
 }
 
 void Store::discard_partial(const PartialKey& key) {
-  PartialTable::Claim claim = state_->partials().claim(key);
-  std::error_code error;
-  std::filesystem::remove_all(state_->layout().partial(key), error);
-  if (error) throw_errno(error.value(), "remove " + state_->layout().partial(key).string());
-  claim.forget();
+  for (Volume* const volume : opened()) volume->discard_partial(key);
 }
 
 void Store::discard_partials_but(const std::unordered_set<PartialKey>& kept) {
-  for (const PartialKey& key : state_->partials().all_idle()) {
-    if (!kept.contains(key)) discard_partial(key);
-  }
+  for (Volume* const volume : opened()) volume->discard_partials_but(kept);
 }
 
 std::uint64_t Store::remove(const Digest& digest) {
-  return state_->remove(digest);
+  std::uint64_t bytes = 0;
+  for (Volume* const volume : opened()) bytes += volume->remove(digest);
+  return bytes;
 }
 
 void Store::quarantine(const Digest& digest, const std::string& reason,
                        const std::optional<Identity>& identity) {
-  state_->quarantine_blob(digest, identity, reason);
+  for (Volume* const volume : opened()) volume->quarantine(digest, reason, identity);
 }
 
 VerifyOutcome Store::verify(const Digest& digest,
                             const std::function<void(std::uint64_t)>& progress) {
-  const State::Lookup lookup = state_->find(digest);
-  switch (lookup.presence) {
-    case State::Presence::kMissing:
-      return VerifyOutcome::kMissing;
-    case State::Presence::kDiffers:
-      return VerifyOutcome::kCorrupt;
-    case State::Presence::kIntact:
-      break;
-  }
-  const Blob& blob = *lookup.blob;
-  const Identity identity = identity_of(*blob.fd);
-  const std::optional<std::vector<Midstate>> recorded = midstates(digest);
-  const Rehash found = rehash(blob, recorded.value_or(std::vector<Midstate>()), progress);
-  if (!found.intact) {
-    state_->quarantine_blob(digest, identity, found.fault);
-    return VerifyOutcome::kCorrupt;
-  }
-  state_->mark_verified(digest);
-  if (!recorded || *recorded != found.midstates) state_->renew_parts(blob, found.midstates);
-  return VerifyOutcome::kIntact;
-}
-
-StoreUsage Store::usage() const {
-  return state_->usage();
+  Volume* const volume = with_blob(digest);
+  return volume ? volume->verify(digest, progress) : VerifyOutcome::kMissing;
 }
 
 std::vector<Digest> Store::list() const {
-  constexpr std::size_t kPage = 4096;
-  std::vector<Digest> digests;
-  std::optional<Digest> last;
-  for (;;) {
-    const std::vector<Digest> page = state_->index().list(last, kPage);
-    digests.insert(digests.end(), page.begin(), page.end());
-    if (page.size() < kPage) return digests;
-    last = page.back();
+  std::vector<Digest> all;
+  for (const Volume* const volume : opened()) {
+    const std::vector<Digest> some = volume->list();
+    all.insert(all.end(), some.begin(), some.end());
   }
-}
-
-const std::filesystem::path& Store::directory() const noexcept {
-  return state_->layout().directory();
+  std::ranges::sort(all);
+  const auto again = std::ranges::unique(all);
+  all.erase(again.begin(), again.end());
+  return all;
 }
 
 }  // namespace weightfs::store

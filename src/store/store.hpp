@@ -4,17 +4,24 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "base/synchronized.hpp"
 #include "digest/digest.hpp"
 #include "store/blob.hpp"
 #include "store/identity.hpp"
+#include "store/name_locks.hpp"
 #include "store/partial_blob.hpp"
 #include "store/partial_use.hpp"
 #include "store/quarantine.hpp"
+#include "store/store_usage.hpp"
+#include "store/volume.hpp"
+#include "store/volume_slot.hpp"
+#include "store/volume_status.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -23,80 +30,73 @@
 namespace weightfs::store {
 
 struct StoreOptions {
-  std::filesystem::path directory;
-  /// Let the store live on NFS, Lustre and their like. It defeats the purpose.
-  bool allow_network_store = false;
-  /// /proc/sys/kernel/random/boot_id: decides which blocks of a partial blob are believed, and
-  /// which blobs count as verified. Empty equals no boot: nothing is believed that was not flushed.
-  std::string boot_id;
-  QuarantineLimits quarantine;
+  std::vector<std::filesystem::path> directories;  ///< absolute; one for each disk
+  bool allow_network_store = false;                ///< as VolumeOptions
+  std::string boot_id;                             ///< as VolumeOptions
+  QuarantineLimits quarantine;                     ///< of each
 };
 
-struct StoreUsage {
-  std::uint64_t blobs = 0;
-  std::uint64_t bytes = 0;               ///< of published blobs
-  std::uint64_t partial_bytes = 0;       ///< allocated to fills
-  std::uint64_t evicted_open_bytes = 0;  ///< removed, but still held open by somebody
-  std::uint64_t capacity = 0;            ///< of the filesystem
-  std::uint64_t free = 0;                ///< available to us
-  std::uint64_t quarantined = 0;         ///< files in quarantine/
+/// What becomes of a directory that cannot be opened because its disk fails.
+enum class Unopenable {
+  kRefuse,    ///< an error, unless another one could be opened
+  kTryLater,  ///< probe() opens it once its disk is back
 };
 
-/// What verify() found.
-enum class VerifyOutcome { kIntact, kCorrupt, kMissing };
-
-/// The content-addressed store on one local filesystem (FORMAT.md): verified blobs by sha256,
-/// partial blobs, quarantine, and an index in SQLite that can always be rebuilt from the files.
-/// Expendable: it is never the only copy of anything.
+/// The content-addressed store: the volumes of any number of directories, as one. None at all is
+/// legal, too: then everything is a miss, and nothing can be written. Volumes can be opened at any
+/// time, and stay until the end.
 ///
-/// A blob exists if and only if its file stands under blobs/. Thread-safe. One Store per directory
-/// on the whole machine (flock on `lock`).
+/// A blob is where it was filled. The same one can be in two volumes, after one of them was out of
+/// reach; then the first that has it counts, and remove() removes both. Thread-safe; no lock is
+/// held while a volume works, but for open_volumes(), of which there is one at a time.
 class Store {
  public:
-  /// Opens or creates. Refuses, with Error: kBusy another daemon has it; kUnsupported an unknown
-  /// VERSION or a network filesystem; kInvalid a directory that holds anything that is not ours;
-  /// kPermission, kNoSpace, kIo for what the disk says (read-only included). A full disk is no
-  /// reason to refuse a store that exists. Removes `.tmp` leftovers and partial blobs without a
-  /// usable map and, where the index is missing, damaged or of another directory, rebuilds it from
-  /// the files, which then count as unverified. Warns on tmpfs (memory) and overlayfs (no
-  /// passthrough). `clock` must outlive it.
+  /// Without a volume. `clock` must outlive it.
+  Store(const Clock& clock, Log log);
+  /// With those of `options`; Error as open_volumes() with kRefuse.
   [[nodiscard]] static std::unique_ptr<Store> open(const StoreOptions& options, const Clock& clock,
                                                    Log log);
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
   ~Store();
 
-  /// The blob, opened, after its identity (size, mtime, inode) was compared with the index. One
-  /// that is missing, unreadable or differs is dropped from the store (quarantined, if there is
-  /// something to keep) and is a miss. An index that fails makes everything a miss. Error kIo where
-  /// the file cannot be opened for a reason that is not its own (too many open files).
-  [[nodiscard]] std::optional<Blob> find(const Digest& digest);
-  /// As find, without opening: for attributes. Asks the index only, which is in the page cache.
-  [[nodiscard]] bool contains(const Digest& digest) const;
-  /// Whether it has the blob, and with this size: listings can be wrong.
-  [[nodiscard]] bool contains(const Digest& digest, std::uint64_t size) const;
-  /// Whether somebody has the blob open: a reader, a fill that has just completed, verify(). In
-  /// memory.
-  [[nodiscard]] bool in_use(const Digest& digest) const;
-  /// Notes that the blob was used just now, for eviction. Cheap: notes are kept in memory and
-  /// written many at a time; the last ones may be lost.
-  void touch(const Digest& digest);
+  /// Opens or creates a volume in each directory that has none yet, all of them or, after an Error,
+  /// none more than before. Error as of Volume::open, where a person has to look at it: another
+  /// daemon has it, it is not a store, or it may not be written. A disk that fails (kIo, kNoSpace;
+  /// with kTryLater also kPermission) is dealt with as `unopenable` says.
+  void open_volumes(const StoreOptions& options, Unopenable unopenable = Unopenable::kRefuse);
 
-  /// Whether the blob's bytes were compared with its name in this boot, by commit(), verify() or
-  /// whoever called mark_verified().
+  /// Looks after the volumes that cannot be used: opens those that could not be opened. Each is
+  /// tried after a few seconds, and less and less often up to once a minute. To be called every
+  /// second or so, by one thread, which may have to wait for a disk. True if one was opened: what
+  /// is in the store has to be counted anew.
+  bool probe();
+
+  /// In the order of the directories. Asks the disks for their space.
+  [[nodiscard]] std::vector<VolumeStatus> volumes() const;
+  /// Of all of them together; a filesystem that several are on counts once.
+  [[nodiscard]] StoreUsage usage() const;
+  /// Whether there is any volume, be it set aside. In memory.
+  [[nodiscard]] bool readable() const { return !opened().empty(); }
+  /// Whether anything can be written. In memory.
+  [[nodiscard]] bool writable() const;
+  /// Why not all of it can be used, for a person; empty if it can. In memory.
+  [[nodiscard]] std::string trouble() const;
+
+  /// As Volume has them, of the volume that has the blob.
+  [[nodiscard]] std::optional<Blob> find(const Digest& digest);
+  [[nodiscard]] bool contains(const Digest& digest) const;
+  [[nodiscard]] bool contains(const Digest& digest, std::uint64_t size) const;
+  [[nodiscard]] bool in_use(const Digest& digest) const;
+  void touch(const Digest& digest);
   [[nodiscard]] bool verified_this_boot(const Digest& digest) const;
-  /// Best effort: where it cannot be written down, the blob is checked again.
   void mark_verified(const Digest& digest);
-  /// What check_part() needs; nullopt where `.parts` is missing, damaged or unreadable (verify()
-  /// writes it anew).
   [[nodiscard]] std::optional<std::vector<Midstate>> midstates(const Digest& digest) const;
 
-  /// Resumes or creates the partial blob of this key. Error kNoSpace, kIo, kInvalid (another size;
-  /// ask discard_partial() to give it up), kBusy (somebody fills it).
+  /// Resumes the partial blob of this key where there is one, else creates it on the volume that
+  /// has the most room. Error as of Volume::partial; kIo where no volume can be written to.
   [[nodiscard]] std::unique_ptr<PartialBlob> partial(const PartialKey& key, std::uint64_t size);
-  /// Whether there is a partial blob of this key, and whether somebody fills it. In memory.
   [[nodiscard]] PartialUse partial_use(const PartialKey& key) const;
-  /// Bytes already on disk for a key that is not being filled; 0 if there is none.
   [[nodiscard]] std::uint64_t partial_bytes(const PartialKey& key) const;
   /// Error(kBusy) while somebody fills it; nothing happens if there is none.
   void discard_partial(const PartialKey& key);
@@ -104,29 +104,28 @@ class Store {
   /// named.
   void discard_partials_but(const std::unordered_set<PartialKey>& kept);
 
-  /// Unlinks a blob; whoever has it open keeps it. Returns the bytes given back, 0 if there was
-  /// none.
+  /// Unlinks a blob, wherever it is; whoever has it open keeps it. Returns the bytes given back, 0
+  /// if there was none.
   std::uint64_t remove(const Digest& digest);
-  /// Moves a blob that is not what its name says to quarantine/ (bounded; the oldest go first).
-  /// Whoever has it open keeps it. Nothing happens if there is no such blob, or if it is not the
-  /// file of `identity` (identity_of() of the descriptor that was checked): a judgement on bytes
-  /// that are gone says nothing of those that came in their place.
   void quarantine(const Digest& digest, const std::string& reason,
                   const std::optional<Identity>& identity = std::nullopt);
-  /// Re-hashes a blob as it is on disk, past the page cache where that can be had, and quarantines
-  /// it if it is not intact (`.parts` tells where; an unreadable sector counts). `progress` gets
-  /// the bytes hashed since its last call and may throw to stop.
   VerifyOutcome verify(const Digest& digest, const std::function<void(std::uint64_t)>& progress);
-
-  [[nodiscard]] StoreUsage usage() const;
+  /// Each once.
   [[nodiscard]] std::vector<Digest> list() const;
-  [[nodiscard]] const std::filesystem::path& directory() const noexcept;
 
  private:
-  friend class PartialBlob;
-  class State;
-  explicit Store(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  using Slots = std::vector<std::shared_ptr<VolumeSlot>>;
+
+  [[nodiscard]] std::shared_ptr<const Slots> slots() const;
+  [[nodiscard]] std::vector<Volume*> opened() const;
+  [[nodiscard]] Volume* with_blob(const Digest& digest) const;
+
+  const Clock& clock_;
+  const Log log_;
+  std::mutex opening_;  ///< held while volumes are opened; before any other lock
+  /// Replaced by longer ones.
+  Synchronized<std::shared_ptr<const Slots>> slots_;
+  NameLocks placing_;  ///< a key is given to one volume
 };
 
 }  // namespace weightfs::store

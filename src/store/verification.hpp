@@ -20,7 +20,7 @@ namespace weightfs::store {
 [[nodiscard]] std::size_t part_count(std::uint64_t size) noexcept;
 
 /// Whether part `index` is what it was when the blob was published. `midstates` are those of the
-/// whole blob (Store::midstates). Reads through the page cache, which a check before the first use
+/// whole blob (Volume::midstates). Reads through the page cache, which a check before the first use
 /// thereby warms. Error: kIo; kInvalid for an index or midstates that do not fit the blob.
 [[nodiscard]] bool check_part(const Blob& blob, std::size_t index,
                               std::span<const Midstate> midstates);

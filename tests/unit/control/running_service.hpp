@@ -102,8 +102,9 @@ class LearningObserver final : public fetch::FillObserver {
 /// The service on real layers, in a directory of its own, with sources under it.
 class RunningService {
  public:
-  explicit RunningService(fetch::Keep keep = fetch::Keep::kStore, std::string store_error = {})
-      : store_error_(std::move(store_error)),
+  enum class Disk { kGood, kUnopenable };
+  explicit RunningService(fetch::Keep keep = fetch::Keep::kStore, Disk disk = Disk::kGood)
+      : store_(open_store(disk)),
         fetcher_(*store_, clock_, observer_, {.keep = keep}, Log::silent()) {}
 
   /// Writes a file of a source and returns the source's reference.
@@ -140,11 +141,19 @@ class RunningService {
   }
 
  private:
-  const std::string store_error_;
   TemporaryDirectory directory_;
   SystemClock clock_;
-  std::unique_ptr<store::Store> store_ = store::Store::open(
-      {.directory = directory_.path() / "store", .boot_id = "boot"}, clock_, Log::silent());
+  std::unique_ptr<store::Store> store_;
+
+  [[nodiscard]] std::unique_ptr<store::Store> open_store(Disk disk) const {
+    auto store = std::make_unique<store::Store>(clock_, Log::silent());
+    const bool good = disk == Disk::kGood;
+    // Nobody can make a directory in there.
+    store->open_volumes(
+        {.directories = {good ? directory_.path() / "store" : "/sys/weightfs"}, .boot_id = "boot"},
+        store::Unopenable::kTryLater);
+    return store;
+  }
 
  public:
   catalog::Catalog catalog{directory_.path() / "state", clock_, Log::silent()};
@@ -173,8 +182,7 @@ class RunningService {
                             .fetcher = fetcher_,
                             .warmer = warmer_,
                             .sources = sources_,
-                            .mount = mount,
-                            .store_error = store_error_}};
+                            .mount = mount}};
 };
 
 }  // namespace weightfs::tests

@@ -122,10 +122,10 @@ TEST_CASE("where nothing is kept, warm says so and pin does not fail") {
 }
 
 TEST_CASE("a store that could not be opened is the reason why nothing is kept") {
-  RunningService running(fetch::Keep::kMemoryOnly, "the disk is on fire");
+  RunningService running(fetch::Keep::kStore, RunningService::Disk::kUnopenable);
   (void)running.service.add({"m", running.source("m", "model.bin", kWeights)}, {});
   CHECK_THROWS_WITH(running.service.warm("m"), ContainsSubstring("could not be opened") &&
-                                                   ContainsSubstring("the disk is on fire"));
+                                                   ContainsSubstring("create /sys/weightfs"));
   for (const std::function<void()>& call : std::vector<std::function<void()>>{
            [&] { (void)running.service.verify("", {}); },
            [&] { (void)running.service.verify("m", {}); },
@@ -133,7 +133,8 @@ TEST_CASE("a store that could not be opened is the reason why nothing is kept") 
     CHECK_THROWS_WITH(call(), ContainsSubstring("could not be opened"));
   }
   CHECK(running.service.pin("m", "").pinned);
-  CHECK(running.service.status().store.error == "the disk is on fire");
+  CHECK_THAT(running.service.status().store.error,
+             ContainsSubstring("the store /sys/weightfs could not be opened: "));
 }
 
 TEST_CASE("the query of a source is not shown") {

@@ -131,7 +131,7 @@ FetchFixture::FetchFixture(const std::filesystem::path& at)
   using std::chrono::milliseconds;
   options.retry = {.first_delay = milliseconds(2), .max_delay = milliseconds(4)};
   options.checkpoint_interval = milliseconds(50);
-  store = store::Store::open({.directory = directory / "store", .boot_id = "boot"}, clock,
+  store = store::Store::open({.directories = {directory / "store"}, .boot_id = "boot"}, clock,
                              Log::silent());
 }
 

@@ -3,7 +3,7 @@
 #include "fetch_fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -247,12 +247,13 @@ TEST_CASE_METHOD(FetchFixture, "strict gives out nothing that was not verified, 
                       "verify=strict needs the store, which this mode leaves alone");
   }
   SECTION("the store could not be opened") {
-    options.keep = Keep::kMemoryOnly;
-    options.store_error = "the disk is gone";
+    store = std::make_unique<store::Store>(clock, Log::silent());
+    store->open_volumes({.directories = {"/sys/weightfs"}}, store::Unopenable::kTryLater);
     start();
-    CHECK_THROWS_WITH((void)this->fill("a", kMiB),
-                      "verify=strict needs the store, which could not be opened when the daemon "
-                      "started: the disk is gone");
+    CHECK_THROWS_WITH(
+        (void)this->fill("a", kMiB),
+        Catch::Matchers::StartsWith("verify=strict needs the store, which cannot be written to: the store "
+                   "/sys/weightfs could not be opened: "));
   }
   SECTION("the disk fails under way") {
     start();

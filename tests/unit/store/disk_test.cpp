@@ -52,18 +52,18 @@ TEST_CASE("the root of a filesystem may hold lost+found, and nothing else that i
   const ManualClock clock;
   REQUIRE(fs::exists(disk.path() / "lost+found"));
   {
-    CHECK_NOTHROW(open_store(disk.path(), clock));
+    CHECK_NOTHROW(open_volume(disk.path(), clock));
   }
-  CHECK_NOTHROW(open_store(disk.path(), clock));
+  CHECK_NOTHROW(open_volume(disk.path(), clock));
   write_text(disk.path() / "more", "");
-  CHECK(error_of([&] { (void)open_store(disk.path(), clock); }) == Errc::kInvalid);
+  CHECK(error_of([&] { (void)open_volume(disk.path(), clock); }) == Errc::kInvalid);
 }
 
 TEST_CASE("a fill that cannot fit is refused at its start, and leaves nothing") {
   require_disks();
   const LoopFilesystem disk(16 << 20);
   const ManualClock clock;
-  const auto store = open_store(disk.path() / "store", clock);
+  const auto store = open_volume(disk.path() / "store", clock);
   CHECK(error_of([&] { (void)store->partial(Digest::of("key"), 64 << 20); }) == Errc::kNoSpace);
   CHECK(fs::is_empty(disk.path() / "store" / "partial"));
   CHECK(store->usage().partial_bytes == 0);
@@ -75,7 +75,7 @@ TEST_CASE("a preallocated fill ends on a disk that others have filled meanwhile"
   require_disks();
   const LoopFilesystem disk(24 << 20);
   const ManualClock clock;
-  const auto store = open_store(disk.path() / "store", clock);
+  const auto store = open_volume(disk.path() / "store", clock);
   put(*store, "makes the folders");
   const std::string content = random_bytes(4 << 20, 1);
   const auto partial = store->partial(Digest::of(content), content.size());
@@ -100,11 +100,11 @@ TEST_CASE("a full disk is no reason to refuse a store, to miss, or to keep what 
   const ManualClock clock;
   const std::string content = random_bytes(2 << 20, 2);
   {
-    put(*open_store(disk.path() / "store", clock), content);
+    put(*open_volume(disk.path() / "store", clock), content);
   }
   fill_up(disk.path() / "filler");
   {
-    const auto store = open_store(disk.path() / "store", clock);
+    const auto store = open_volume(disk.path() / "store", clock);
     CHECK(store->usage().free == 0);
     const auto blob = store->find(Digest::of(content));
     REQUIRE(blob);
@@ -118,7 +118,7 @@ TEST_CASE("a full disk is no reason to refuse a store, to miss, or to keep what 
     CHECK_FALSE(store->find(Digest::of(content)));
     CHECK(store->usage().evicted_open_bytes == content.size());
   }
-  const auto store = open_store(disk.path() / "store", clock);
+  const auto store = open_volume(disk.path() / "store", clock);
   CHECK(content_of(put(*store, "fits now")) == "fits now");
 }
 
@@ -127,17 +127,17 @@ TEST_CASE("a read-only disk is refused in its own words") {
   LoopFilesystem disk(16 << 20);
   const ManualClock clock;
   {
-    put(*open_store(disk.path() / "store", clock), "content");
+    put(*open_volume(disk.path() / "store", clock), "content");
   }
   disk.remount_read_only();
   try {
-    (void)open_store(disk.path() / "store", clock);
+    (void)open_volume(disk.path() / "store", clock);
     FAIL("opened");
   } catch (const Error& error) {
     CHECK(error.code() == Errc::kIo);
     CHECK_THAT(error.what(), ContainsSubstring("Read-only file system"));
   }
-  CHECK(error_of([&] { (void)open_store(disk.path() / "new", clock); }) == Errc::kIo);
+  CHECK(error_of([&] { (void)open_volume(disk.path() / "new", clock); }) == Errc::kIo);
 }
 
 TEST_CASE("a disk that fails under a store is a miss or an error, and the next one starts afresh") {
@@ -146,7 +146,7 @@ TEST_CASE("a disk that fails under a store is a miss or an error, and the next o
   const ManualClock clock;
   const Digest digest = Digest::of("content");
   {
-    const auto store = open_store(disk.path() / "store", clock);
+    const auto store = open_volume(disk.path() / "store", clock);
     put(*store, "content");
     const auto partial = store->partial(Digest::of("key"), 4 * kBlockSize);
     partial->set_written({0, 2 * kBlockSize});
@@ -165,7 +165,7 @@ TEST_CASE("a disk that fails under a store is a miss or an error, and the next o
     CHECK(error_of([&] { (void)store->remove(digest); }) == Errc::kIo);
   }
   const auto repaired = disk.after_power_cut();
-  const auto store = open_store(repaired->path() / "store", clock, "boot-2");
+  const auto store = open_volume(repaired->path() / "store", clock, "boot-2");
   CHECK(content_of(*store->find(digest)) == "content");
   CHECK(store->partial_bytes(Digest::of("key")) == 2 * kBlockSize);
 }
@@ -174,7 +174,7 @@ TEST_CASE("a sector that cannot be read makes the blob corrupt, and it leaves th
   require_disks();
   LoopFilesystem disk(64 << 20);
   const ManualClock clock;
-  const auto store = open_store(disk.path() / "store", clock);
+  const auto store = open_volume(disk.path() / "store", clock);
   const Digest digest = put(*store, random_bytes(20 << 20, 3)).digest;
   ::sync();
   LoopFilesystem::forget_pages(blob_path(disk.path() / "store", digest));
@@ -198,7 +198,7 @@ TEST_CASE("after a power cut, what was committed and what was flushed is there, 
   const Digest key = Digest::of("key");
   const auto check = [&](std::size_t blobs, std::uint64_t partial_bytes) {
     const auto cut = disk.after_power_cut();
-    const auto store = open_store(cut->path() / "store", clock, "boot-2");
+    const auto store = open_volume(cut->path() / "store", clock, "boot-2");
     CHECK(store->usage().blobs == blobs);
     CHECK(store->usage().quarantined == 0);
     for (const Digest& digest : store->list()) {
@@ -223,7 +223,7 @@ TEST_CASE("after a power cut, what was committed and what was flushed is there, 
     partial.set_written({begin * kBlockSize, end * kBlockSize});
   };
 
-  const auto store = open_store(disk.path() / "store", clock, "boot-1");
+  const auto store = open_volume(disk.path() / "store", clock, "boot-1");
   check(0, 0);
   put(*store, first);
   check(1, 0);
@@ -242,7 +242,7 @@ TEST_CASE("after a power cut, what was committed and what was flushed is there, 
   store->remove(Digest::of(second));
   // The row's end need not be on disk yet; the file's is, and find() drops such a row.
   const auto cut = disk.after_power_cut();
-  const auto later = open_store(cut->path() / "store", clock, "boot-2");
+  const auto later = open_volume(cut->path() / "store", clock, "boot-2");
   CHECK_FALSE(later->find(Digest::of(second)));
   CHECK(later->find(Digest::of(first)));
   CHECK(later->usage().blobs == 1);

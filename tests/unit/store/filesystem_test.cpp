@@ -54,10 +54,10 @@ TEST_CASE("a store on tmpfs works") {
   const ManualClock clock;
   Digest digest;
   {
-    const auto store = open_store(directory.path(), clock);
+    const auto store = open_volume(directory.path(), clock);
     digest = put(*store, "on tmpfs").digest;
   }
-  const auto store = open_store(directory.path(), clock);
+  const auto store = open_volume(directory.path(), clock);
   REQUIRE(store->find(digest));
   CHECK(content_of(*store->find(digest)) == "on tmpfs");
   CHECK(store->verify(digest, nullptr) == VerifyOutcome::kIntact);

@@ -32,8 +32,8 @@ struct Shelf {
   ManualClock clock;
   fs::path root = directory.path() / "store";
 
-  [[nodiscard]] std::unique_ptr<Store> open(const std::string& boot_id = "boot-1") const {
-    return open_store(root, clock, boot_id);
+  [[nodiscard]] std::unique_ptr<Volume> open(const std::string& boot_id = "boot-1") const {
+    return open_volume(root, clock, boot_id);
   }
 };
 

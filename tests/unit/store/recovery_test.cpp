@@ -32,8 +32,8 @@ struct Shelf {
   ManualClock clock;
   fs::path root = directory.path() / "store";
 
-  [[nodiscard]] std::unique_ptr<Store> open(const std::string& boot_id = "boot-1") const {
-    return open_store(root, clock, boot_id);
+  [[nodiscard]] std::unique_ptr<Volume> open(const std::string& boot_id = "boot-1") const {
+    return open_volume(root, clock, boot_id);
   }
   void remove_index() const {
     for (const char* name : {"index.db", "index.db-wal", "index.db-shm"}) fs::remove(root / name);
@@ -54,7 +54,7 @@ std::vector<Digest> standing(const fs::path& root) {
 /// Blob after blob, removals and an unfinished fill, until somebody ends it.
 [[noreturn]] void work_until_killed(const fs::path& root, std::uint64_t seed) {
   const ManualClock clock;
-  const auto store = open_store(root, clock);
+  const auto store = open_volume(root, clock);
   const std::string partial_content = random_bytes(32 * kBlockSize, 99);
   const auto unfinished = store->partial(Digest::of("unfinished"), partial_content.size());
   std::mt19937_64 random(seed);
@@ -71,7 +71,7 @@ std::vector<Digest> standing(const fs::path& root) {
 }
 
 /// Rows and files in step, every byte right, no leftover.
-void check_whole(Store& store, const fs::path& root) {
+void check_whole(Volume& store, const fs::path& root) {
   const std::vector<Digest> listed = store.list();
   CHECK(listed == standing(root));
   std::uint64_t bytes = 0;
@@ -86,7 +86,7 @@ void check_whole(Store& store, const fs::path& root) {
   CHECK(store.usage().quarantined == 0);
 }
 
-void check_unfinished(Store& store) {
+void check_unfinished(Volume& store) {
   const std::string content = random_bytes(32 * kBlockSize, 99);
   const auto partial = store.partial(Digest::of("unfinished"), content.size());
   const std::vector<bool> blocks = partial->written_blocks();
@@ -171,7 +171,7 @@ TEST_CASE("a store that was copied keeps its blobs, though every inode is anothe
   }
   const fs::path copy = shelf.directory.path() / "copy";
   fs::copy(shelf.root, copy, fs::copy_options::recursive);
-  const auto store = open_store(copy, shelf.clock);
+  const auto store = open_volume(copy, shelf.clock);
   CHECK(content_of(*store->find(Digest::of("one"))) == "one");
   CHECK(content_of(*store->find(Digest::of("two"))) == "two");
   CHECK(store->usage().quarantined == 0);
@@ -343,7 +343,7 @@ TEST_CASE(
     "a partial blob whose map cannot be read is begun again and does not keep a store closed") {
   const Shelf shelf;
   const Digest key = Digest::of("key");
-  const auto refill = [&](Store& store) {
+  const auto refill = [&](Volume& store) {
     const auto partial = store.partial(key, kBlockSize);
     CHECK(partial->written_bytes() == 0);
     fill(*partial, random_bytes(kBlockSize, 1));

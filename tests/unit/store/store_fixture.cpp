@@ -58,11 +58,23 @@ void fill(PartialBlob& partial, std::string_view content) {
   partial.set_written({0, content.size()});
 }
 
-Blob put(Store& store, std::string_view content) {
+namespace {
+
+Blob put_into(auto& place, std::string_view content) {
   const Hashed hashed = hash(content);
-  const auto partial = store.partial(hashed.digest, content.size());
+  const auto partial = place.partial(hashed.digest, content.size());
   fill(*partial, content);
   return partial->commit(hashed.digest, hashed.midstates);
+}
+
+}  // namespace
+
+Blob put(Volume& volume, std::string_view content) {
+  return put_into(volume, content);
+}
+
+Blob put(Store& store, std::string_view content) {
+  return put_into(store, content);
 }
 
 std::string content_of(const Blob& blob) {
@@ -71,9 +83,13 @@ std::string content_of(const Blob& blob) {
   return content;
 }
 
-std::unique_ptr<Store> open_store(const fs::path& directory, const Clock& clock,
-                                  const std::string& boot_id) {
-  return Store::open({.directory = directory, .boot_id = boot_id}, clock, Log::silent());
+std::unique_ptr<Store> open_store(const fs::path& directory, const Clock& clock) {
+  return Store::open({.directories = {directory}, .boot_id = "boot-1"}, clock, Log::silent());
+}
+
+std::unique_ptr<Volume> open_volume(const fs::path& directory, const Clock& clock,
+                                    const std::string& boot_id) {
+  return Volume::open({.directory = directory, .boot_id = boot_id}, clock, Log::silent());
 }
 
 fs::path blob_path(const fs::path& directory, const Digest& digest) {

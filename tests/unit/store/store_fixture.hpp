@@ -5,6 +5,7 @@
 #include "base/clock.hpp"
 #include "digest/sha256.hpp"
 #include "store/store.hpp"
+#include "store/volume.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -59,12 +60,16 @@ struct Hashed {
 /// Writes all of `content` into the partial blob and marks it.
 void fill(PartialBlob& partial, std::string_view content);
 /// Puts a blob into the store the way a fill does.
+Blob put(Volume& volume, std::string_view content);
 Blob put(Store& store, std::string_view content);
 [[nodiscard]] std::string content_of(const Blob& blob);
 
+/// A store of one directory.
 [[nodiscard]] std::unique_ptr<Store> open_store(const std::filesystem::path& directory,
-                                                const Clock& clock,
-                                                const std::string& boot_id = "boot-1");
+                                                const Clock& clock);
+[[nodiscard]] std::unique_ptr<Volume> open_volume(const std::filesystem::path& directory,
+                                                  const Clock& clock,
+                                                  const std::string& boot_id = "boot-1");
 
 /// Where the store keeps things; the tests look there as a person would.
 [[nodiscard]] std::filesystem::path blob_path(const std::filesystem::path& directory,

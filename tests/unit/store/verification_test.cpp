@@ -21,7 +21,7 @@ struct Shelf {
   TemporaryDirectory directory;
   ManualClock clock;
   fs::path root = directory.path() / "store";
-  std::unique_ptr<Store> store = open_store(root, clock);
+  std::unique_ptr<Volume> store = open_volume(root, clock);
 
   /// The note of the only file in quarantine.
   [[nodiscard]] std::string note() const {

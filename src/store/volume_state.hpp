@@ -12,8 +12,8 @@
 #include "store/open_blobs.hpp"
 #include "store/partial_table.hpp"
 #include "store/quarantine.hpp"
-#include "store/store.hpp"
 #include "store/touch_batch.hpp"
+#include "store/volume.hpp"
 
 #include <atomic>
 #include <filesystem>
@@ -25,19 +25,20 @@
 
 namespace weightfs::store {
 
-/// What a Store consists of, and the operations that need several of its pieces at once.
+/// What a Volume consists of, and the operations that need several of its pieces at once.
 /// Constructing it is opening the store.
 ///
 /// Lock order: a turn of `names_`, then the locks within the pieces, none of which calls another
 /// piece. File before row when something goes, row before file when something comes (see Index).
-class Store::State {
+class Volume::State {
  public:
-  State(const StoreOptions& options, const Clock& clock, Log log);
+  State(const VolumeOptions& options, const Clock& clock, Log log);
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State();
 
   [[nodiscard]] const Layout& layout() const noexcept { return layout_; }
+  [[nodiscard]] std::uint64_t filesystem() const noexcept { return filesystem_; }
   [[nodiscard]] const std::string& boot_id() const noexcept { return boot_id_; }
   [[nodiscard]] std::int64_t boot() const noexcept { return boot_; }
   [[nodiscard]] const Log& log() const noexcept { return log_; }
@@ -106,6 +107,7 @@ class Store::State {
   const Clock& clock_;
   const Log log_;
   const ProcessLock lock_;
+  const std::uint64_t filesystem_;
   BlobFiles files_;
   std::unique_ptr<Index> index_;
   Quarantine quarantine_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the weightfs authors
-#include "store/store_state.hpp"
+#include "store/volume_state.hpp"
 
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void check_filesystem(const StoreOptions& options, const Log& log) {
+void check_filesystem(const VolumeOptions& options, const Log& log) {
   const fs::path& directory = options.directory;
   const Filesystem filesystem = filesystem_of(directory);
   switch (filesystem.kind) {
@@ -47,7 +47,7 @@ void check_filesystem(const StoreOptions& options, const Log& log) {
 
 /// Nothing is written before the checks have passed; what may have changed since is checked again
 /// under the lock.
-ProcessLock take_directory(const Layout& layout, const StoreOptions& options, const Log& log) {
+ProcessLock take_directory(const Layout& layout, const VolumeOptions& options, const Log& log) {
   layout.create_directory();
   check_filesystem(options, log);
   layout.refuse_foreign();
@@ -59,13 +59,14 @@ ProcessLock take_directory(const Layout& layout, const StoreOptions& options, co
 
 }  // namespace
 
-Store::State::State(const StoreOptions& options, const Clock& clock, Log log)
+Volume::State::State(const VolumeOptions& options, const Clock& clock, Log log)
     : layout_(options.directory),
       boot_id_(options.boot_id),
       boot_(boot_id_.empty() ? 0 : boot_number(boot_id_)),
       clock_(clock),
       log_(std::move(log)),
       lock_(take_directory(layout_, options, log_)),
+      filesystem_(device_of(layout_.directory())),
       files_(layout_),
       quarantine_(layout_.quarantine(), options.quarantine, clock_, log_),
       touches_(clock_) {
@@ -73,7 +74,7 @@ Store::State::State(const StoreOptions& options, const Clock& clock, Log log)
   find_partials();
 }
 
-Store::State::~State() {
+Volume::State::~State() {
   try {
     if (const TouchBatch::Uses uses = touches_.take(); !uses.empty()) index_->set_last_used(uses);
   } catch (const Error& error) {
@@ -81,11 +82,11 @@ Store::State::~State() {
   }
 }
 
-std::int64_t Store::State::wall_seconds() const {
+std::int64_t Volume::State::wall_seconds() const {
   return std::chrono::duration_cast<std::chrono::seconds>(clock_.wall().time_since_epoch()).count();
 }
 
-StoreUsage Store::State::usage() const {
+StoreUsage Volume::State::usage() const {
   StoreUsage usage;
   try {
     const IndexTotals totals = index_->totals();
@@ -107,13 +108,13 @@ StoreUsage Store::State::usage() const {
   return usage;
 }
 
-void Store::State::index_failed(const Error& error) const {
+void Volume::State::index_failed(const Error& error) const {
   if (!index_failure_told_.exchange(true)) {
     log_.error("{}; the store misses until the next start rebuilds it", error.what());
   }
 }
 
-std::optional<IndexRow> Store::State::row(const Digest& digest) const {
+std::optional<IndexRow> Volume::State::row(const Digest& digest) const {
   if (gone_.with([&](const auto& gone) { return gone.contains(digest); })) return std::nullopt;
   try {
     return index_->find(digest);
@@ -123,12 +124,12 @@ std::optional<IndexRow> Store::State::row(const Digest& digest) const {
   }
 }
 
-bool Store::State::verified_this_boot(const Digest& digest) const {
+bool Volume::State::verified_this_boot(const Digest& digest) const {
   const std::optional<IndexRow> known = row(digest);
   return known && boot_ != 0 && known->verified_boot == boot_;
 }
 
-Store::State::Lookup Store::State::open_row(const IndexRow& row) const {
+Volume::State::Lookup Volume::State::open_row(const IndexRow& row) const {
   // Before the file is opened: see OpenBlobs::hold.
   auto hold = open_blobs_.hold(row.digest, row.identity.size);
   std::optional<BlobFiles::Opened> opened;
@@ -146,7 +147,7 @@ Store::State::Lookup Store::State::open_row(const IndexRow& row) const {
                        .fd = OpenBlobs::attach(std::move(hold), std::move(opened->fd))}};
 }
 
-Store::State::Lookup Store::State::find(const Digest& digest) {
+Volume::State::Lookup Volume::State::find(const Digest& digest) {
   const std::optional<IndexRow> known = row(digest);
   if (!known) return {};
   Lookup lookup = open_row(*known);
@@ -156,7 +157,7 @@ Store::State::Lookup Store::State::find(const Digest& digest) {
   return heal(digest);
 }
 
-Store::State::Lookup Store::State::heal(const Digest& digest) {
+Volume::State::Lookup Volume::State::heal(const Digest& digest) {
   const std::optional<IndexRow> known = row(digest);
   if (!known) return {};
   Lookup lookup = open_row(*known);
@@ -174,7 +175,7 @@ Store::State::Lookup Store::State::heal(const Digest& digest) {
   return lookup;
 }
 
-void Store::State::forget(const Digest& digest) {
+void Volume::State::forget(const Digest& digest) {
   open_blobs_.evicted(digest);
   try {
     index_->remove(digest);
@@ -184,7 +185,7 @@ void Store::State::forget(const Digest& digest) {
   }
 }
 
-void Store::State::drop(const Digest& digest, const std::string& reason) {
+void Volume::State::drop(const Digest& digest, const std::string& reason) {
   try {
     take_to_quarantine(digest, reason);
   } catch (const Error& error) {
@@ -193,7 +194,7 @@ void Store::State::drop(const Digest& digest, const std::string& reason) {
   }
 }
 
-void Store::State::take_to_quarantine(const Digest& digest, const std::string& reason) {
+void Volume::State::take_to_quarantine(const Digest& digest, const std::string& reason) {
   take_away(digest, [&] {
     quarantine_.take(layout_.blob(digest), digest, reason);
     files_.remove_parts(digest);
@@ -201,7 +202,7 @@ void Store::State::take_to_quarantine(const Digest& digest, const std::string& r
   });
 }
 
-void Store::State::take_away(const Digest& digest, const std::function<void()>& file) {
+void Volume::State::take_away(const Digest& digest, const std::function<void()>& file) {
   // A full disk must not keep what has to go: then the row stays published until the file is gone.
   const auto try_index = [&](auto change) {
     try {
@@ -220,7 +221,7 @@ void Store::State::take_away(const Digest& digest, const std::function<void()>& 
   forget(digest);
 }
 
-Blob Store::State::publish(const Digest& digest, const Staged& staged) {
+Blob Volume::State::publish(const Digest& digest, const Staged& staged) {
   const NameLocks::Turn turn(names_, digest);
   if (Lookup existing = heal(digest); existing.presence == Presence::kIntact) {
     if (verified_this_boot(digest)) return *std::move(existing.blob);
@@ -255,7 +256,7 @@ Blob Store::State::publish(const Digest& digest, const Staged& staged) {
   return *std::move(published.blob);
 }
 
-std::uint64_t Store::State::remove(const Digest& digest) {
+std::uint64_t Volume::State::remove(const Digest& digest) {
   const NameLocks::Turn turn(names_, digest);
   std::error_code error;
   const std::uintmax_t size = fs::file_size(layout_.blob(digest), error);
@@ -264,15 +265,15 @@ std::uint64_t Store::State::remove(const Digest& digest) {
   return removed && !error ? size : 0;
 }
 
-void Store::State::quarantine_blob(const Digest& digest, const std::optional<Identity>& identity,
-                                   const std::string& reason) {
+void Volume::State::quarantine_blob(const Digest& digest, const std::optional<Identity>& identity,
+                                    const std::string& reason) {
   const NameLocks::Turn turn(names_, digest);
   const std::optional<BlobFiles::Opened> opened = files_.open(digest);
   if (!opened || (identity && opened->identity != *identity)) return;
   take_to_quarantine(digest, reason);
 }
 
-void Store::State::mark_verified(const Digest& digest) {
+void Volume::State::mark_verified(const Digest& digest) {
   try {
     index_->set_verified(digest, boot_);
   } catch (const Error& error) {
@@ -280,7 +281,7 @@ void Store::State::mark_verified(const Digest& digest) {
   }
 }
 
-void Store::State::touch(const Digest& digest) {
+void Volume::State::touch(const Digest& digest) {
   const TouchBatch::Uses uses = touches_.add(digest, wall_seconds());
   if (uses.empty()) return;
   try {
@@ -290,7 +291,7 @@ void Store::State::touch(const Digest& digest) {
   }
 }
 
-void Store::State::renew_parts(const Blob& blob, const std::vector<Midstate>& midstates) {
+void Volume::State::renew_parts(const Blob& blob, const std::vector<Midstate>& midstates) {
   const NameLocks::Turn turn(names_, blob.digest);
   const fs::path temporary = layout_.partials() / (blob.digest.hex() + ".tmp");
   try {

@@ -5,7 +5,7 @@
 #include "base/file.hpp"
 #include "store/block_map.hpp"
 #include "store/parts_file.hpp"
-#include "store/store_state.hpp"
+#include "store/volume_state.hpp"
 
 #include <fmt/format.h>
 
@@ -43,7 +43,7 @@ bool contradicts_parts(const Layout& layout, const BlobFiles::Found& found) {
 
 }  // namespace
 
-void Store::State::open_index() {
+void Volume::State::open_index() {
   if (lock_.taken_over()) Index::leave_locks_behind(layout_.index());
   index_ = Index::open(layout_.index(), root_of(layout_));
   if (!index_) {
@@ -53,7 +53,7 @@ void Store::State::open_index() {
   for (const IndexRow& row : index_->unpublished()) settle(row);
 }
 
-void Store::State::rebuild_index() {
+void Volume::State::rebuild_index() {
   index_ = Index::create(layout_.index(), root_of(layout_));
   std::vector<IndexRow> rows;
   std::vector<Digest> wrong_size;
@@ -86,7 +86,7 @@ void Store::State::rebuild_index() {
   if (count > 0) log_.info("the index was rebuilt from {} blobs", count);
 }
 
-void Store::State::settle(const IndexRow& unpublished) {
+void Volume::State::settle(const IndexRow& unpublished) {
   switch (open_row(unpublished).presence) {
     case Presence::kIntact:
       index_->end_publish(unpublished.digest);
@@ -100,7 +100,7 @@ void Store::State::settle(const IndexRow& unpublished) {
   }
 }
 
-void Store::State::find_partials() {
+void Volume::State::find_partials() {
   std::error_code error;
   std::vector<fs::path> useless;
   for (fs::directory_iterator entry(layout_.partials(), error), end; !error && entry != end;

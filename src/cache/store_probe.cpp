@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "cache/store_probe.hpp"
+
+#include "base/error.hpp"
+#include "base/thread.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace weightfs::cache {
+
+namespace {
+
+constexpr std::chrono::seconds kInterval{1};
+
+}  // namespace
+
+StoreProbe::StoreProbe(store::Store& store, std::function<void()> on_opened, Log log)
+    : thread_(start_thread(
+          "store-probe", [&store, opened = std::move(on_opened), log = std::move(log)](auto stop) {
+            while (pause(stop, kInterval)) {
+              try {
+                if (store.probe()) opened();
+              } catch (const Error& error) {
+                log.error("cannot look after the store: {}", error.what());
+              }
+            }
+          })) {
+}
+
+}  // namespace weightfs::cache

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "base/log.hpp"
+#include "store/store.hpp"
+
+#include <functional>
+#include <thread>
+
+namespace weightfs::cache {
+
+/// Looks after the volumes of the store that cannot be used: Store::probe() once a second. One
+/// thread ("store-probe"), until it is destroyed; of its own, for a disk that has failed may let it
+/// wait for minutes. The store must outlive it.
+class StoreProbe {
+ public:
+  /// `on_opened` is called on that thread after a volume was opened.
+  StoreProbe(store::Store& store, std::function<void()> on_opened, Log log);
+
+ private:
+  std::jthread thread_;
+};
+
+}  // namespace weightfs::cache
