@@ -4,7 +4,7 @@
 
 import pytest
 
-from fleet import MB, SHARD
+from fleet import MB, SHARD, SHARDS
 from readers import same_tree
 
 
@@ -41,3 +41,23 @@ def test_a_mode_is_changed_at_run_time_and_holds_over_a_crash(cache, fleet):
     same_tree(mounted.mount / "org/m0", model)
     assert mounted.status()["source"]["bytes"] == pulled, "what was kept is there again"
     assert mounted.cli("mode", "sometimes", check=False).returncode != 0
+
+
+@pytest.mark.short
+def test_shadow_begins_with_what_the_store_has_and_leaves_every_file_of_it_alone(cache, fleet):
+    mounted = cache(["org/m0", "org/m1"])
+    mounted.wait("org/m0")
+    mounted.stop()
+    before = tree(mounted.store)
+    mounted.options += ["--mode", "shadow"]
+    mounted.start()
+    for name in ("org/m0", "org/m1", "org/m1"):
+        same_tree(mounted.mount / name, fleet[name])
+    status = mounted.status()
+    mounted.wait_new_daemon(mounted.kill_daemon())
+    mounted.stop()
+    assert tree(mounted.store) == before
+    assert status["source"]["bytes"] >= fleet["org/m0"].size, "what the store has is not read from it"
+    assert status["shadow"]["hits"] >= 2 * SHARDS, "a model that was there, and one that would have been kept"
+    assert status["policy"]["used"] >= fleet["org/m0"].size + SHARDS * SHARD
+    assert status["store"]["bytes"] == 0
