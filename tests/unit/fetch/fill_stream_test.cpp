@@ -250,10 +250,10 @@ TEST_CASE_METHOD(FetchFixture, "strict gives out nothing that was not verified, 
     store = std::make_unique<store::Store>(clock, Log::silent());
     store->open_volumes({.directories = {"/sys/weightfs"}}, store::Unopenable::kTryLater);
     start();
-    CHECK_THROWS_WITH(
-        (void)this->fill("a", kMiB),
-        Catch::Matchers::StartsWith("verify=strict needs the store, which cannot be written to: the store "
-                   "/sys/weightfs could not be opened: "));
+    CHECK_THROWS_WITH((void)this->fill("a", kMiB),
+                      Catch::Matchers::StartsWith(
+                          "verify=strict needs the store, which cannot be written to: the store "
+                          "/sys/weightfs could not be opened: "));
   }
   SECTION("the disk fails under way") {
     start();
