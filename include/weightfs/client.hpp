@@ -79,6 +79,8 @@ class Client {
   UpdateResult rollback(const std::string& name);
   Freed evict(const std::string& name, const EvictOptions& options = {});
   Freed remove(const std::string& name, bool dry_run = false);
+  ConfigDiff config_diff();
+  ConfigDiff reload();
   ModeChange set_mode(const ModeRequest& request);
   void unmount(const UnmountRequest& request = {});
 

@@ -129,6 +129,30 @@ struct JobProgress {
   bool operator==(const JobProgress&) const = default;
 };
 
+/// A setting that the configuration has otherwise than the daemon that runs.
+struct SettingDiff {
+  std::string name;
+  std::string running;
+  std::string configured;
+  std::string origin;  ///< of the configured value
+  bool operator==(const SettingDiff&) const = default;
+};
+
+struct ModelDiff {
+  std::string name;
+  std::string change;  ///< "add", "change source", "remove", "pin", "unpin", "confirm", "adopt"
+  std::string source;  ///< the new one
+  bool operator==(const ModelDiff&) const = default;
+};
+
+/// What the configuration has otherwise than the daemon that runs.
+struct ConfigDiff {
+  std::vector<ModelDiff> models;      ///< `reload` sees to them
+  bool tenants = false;               ///< they differ; `reload` sees to them
+  std::vector<SettingDiff> settings;  ///< in effect after a restart of the daemon
+  bool operator==(const ConfigDiff&) const = default;
+};
+
 struct ModeChange {
   std::string from;
   std::string to;

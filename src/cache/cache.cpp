@@ -60,6 +60,12 @@ void Cache::keep_limits() {
   if (const ShadowPtr shadow = this->shadow()) shadow->governor().keep_limits();
 }
 
+void Cache::set_tenants(const std::vector<Tenant>& tenants) {
+  options_.tenants = tenants;
+  governor_.set_tenants(tenants);
+  if (const ShadowPtr shadow = this->shadow()) shadow->governor().set_tenants(tenants);
+}
+
 std::optional<CacheStatus> Cache::status() {
   if (mode_ == Mode::kProd) return CacheStatus{.governor = governor_.status(), .shadow = {}};
   if (const ShadowPtr shadow = this->shadow()) {

@@ -53,6 +53,9 @@ class Cache final : public fetch::Room {
     open_.opened(snapshot_key, opens);
   }
   void closed(const Digest& snapshot_key) { open_.closed(snapshot_key); }
+  [[nodiscard]] bool is_open(const Digest& snapshot_key) const {
+    return open_.contains(snapshot_key);
+  }
 
   [[nodiscard]] bool claim(const fetch::Target& target, const std::function<void()>& take) override;
   void streamed(const fetch::Target& target) override;
@@ -61,6 +64,7 @@ class Cache final : public fetch::Room {
   void admit(const snapshot::SnapshotPtr& snapshot);
   void stock_changed();
   void keep_limits();
+  void set_tenants(const std::vector<Tenant>& tenants);
   /// nullopt in Mode::kOff.
   [[nodiscard]] std::optional<CacheStatus> status();
 
@@ -72,7 +76,7 @@ class Cache final : public fetch::Room {
   }
 
   const Parts parts_;
-  const GovernorOptions options_;
+  GovernorOptions options_;  ///< for shadows to come; changed by one thread at a time
   const Log log_;
   OpenSnapshots open_;
   StoreStock stock_;

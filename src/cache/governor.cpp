@@ -57,7 +57,7 @@ std::string describe(const policy::Plan& plan) {
 /// What is known of the stock, and of who wants what in it.
 struct Governor::State {
   State(const GovernorOptions& options, const Log& logger)
-      : log(options.use_log, options.writing, logger) {}
+      : log(options.use_log, options.writing, logger), tenants(options.tenants) {}
 
   /// Configs and tokenizers are read by whoever looks at a model; weights by whoever uses it.
   [[nodiscard]] bool is_use(const snapshot::Snapshot& snapshot, std::size_t file_index) {
@@ -107,6 +107,7 @@ struct Governor::State {
   std::unordered_map<Digest, std::uint64_t> own;  ///< bytes by snapshot that no other one has
   SharedContent shared;
   bool shares_moved = false;
+  std::vector<Tenant> tenants;
   std::unordered_map<Digest, bool> weightless;  ///< by snapshot
   std::uint64_t stray_bytes = 0;  ///< of blobs that no snapshot has, as far as is known
   Digest latest;                  ///< the last one in the order of use
@@ -208,6 +209,10 @@ void Governor::admit(const SnapshotPtr& snapshot) {
   });
 }
 
+void Governor::set_tenants(std::vector<Tenant> tenants) {
+  state_->with([&](State& state) { state.tenants = std::move(tenants); });
+}
+
 bool Governor::claim(const fetch::Target& target, const std::function<void()>& take) {
   const Digest& key = target.snapshot->key();
   auto turn = turn_.lock();
@@ -267,7 +272,7 @@ policy::Plan Governor::plan(const policy::Claim& claim, Capacity capacity) const
         state.holdings, budget, claim,
         {.guard_of = [&](const Holding& holding) { return guard_of(state, holding); },
          .next_use = {},
-         .tenancy = tenancy(options_.tenants, parts_.catalog, configured_capacity())});
+         .tenancy = tenancy(state.tenants, parts_.catalog, configured_capacity())});
   });
 }
 
@@ -453,10 +458,10 @@ void Governor::rewrite_log(State& state) {
 
 std::vector<TenantUse> Governor::tenant_uses(const State& state, std::uint64_t capacity) const {
   std::vector<TenantUse> uses;
-  const policy::Tenancy shares = tenancy(options_.tenants, parts_.catalog, capacity);
-  for (std::size_t i = 0; i < options_.tenants.size(); ++i) {
+  const policy::Tenancy shares = tenancy(state.tenants, parts_.catalog, capacity);
+  for (std::size_t i = 0; i < state.tenants.size(); ++i) {
     const policy::TenantLimits& limits = shares.limits[i];
-    uses.push_back({.name = options_.tenants[i].name, .floor = limits.floor, .cap = limits.cap});
+    uses.push_back({.name = state.tenants[i].name, .floor = limits.floor, .cap = limits.cap});
   }
   if (uses.empty()) return uses;
   for (const Area area : {Area::kProbation, Area::kResident}) {

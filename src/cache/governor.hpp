@@ -87,6 +87,9 @@ class Governor final {
   /// with the numbers, where it cannot fit whatever goes.
   void admit(const snapshot::SnapshotPtr& snapshot);
 
+  /// Instead of those of the options.
+  void set_tenants(std::vector<Tenant> tenants);
+
   /// As fetch::Room::claim.
   [[nodiscard]] bool claim(const fetch::Target& target, const std::function<void()>& take);
 

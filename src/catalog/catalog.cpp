@@ -123,6 +123,15 @@ void Catalog::rollback(const std::string& name) {
   });
 }
 
+void Catalog::set_declared(const std::string& name, bool declared) {
+  state_->update_models(
+      [&](Models& models, Models&) { require(models, name).declared = declared; });
+}
+
+void Catalog::set_source(const std::string& name, const std::string& source) {
+  state_->update_models([&](Models& models, Models&) { require(models, name).source = source; });
+}
+
 void Catalog::set_pinned(const std::string& name, bool pinned, const std::string& reason) {
   state_->update_models([&](Models& models, Models&) {
     Model& model = require(models, name);

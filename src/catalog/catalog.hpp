@@ -52,6 +52,9 @@ class Catalog {
   /// Shows the last confirmed revision again, in one step. Error(kNotReady) where the name shows
   /// it, or nothing was ever shown before what it shows.
   void rollback(const std::string& name);
+  void set_declared(const std::string& name, bool declared);
+  /// Where its next update looks. Error(kNotFound).
+  void set_source(const std::string& name, const std::string& source);
   void set_pinned(const std::string& name, bool pinned, const std::string& reason);
   /// Records a digest that the listing did not have, in every snapshot that holds a file of this
   /// source, path and validator. Where it cannot be written it is known until the next start, and

@@ -33,6 +33,7 @@ Json to_json(const Model& model) {
                {"pin_reason", model.pin_reason},
                {"added", model.added},
                {"updated", model.updated}};
+  if (model.declared) json["declared"] = true;
   if (model.confirmed) json["confirmed"] = model.confirmed->hex();
   return json;
 }
@@ -47,6 +48,7 @@ Model from_json(const Json& json) {
   if (const auto key = json.find("confirmed"); key != json.end()) {
     model.confirmed = digest_of(*key);
   }
+  model.declared = json.value("declared", false);
   model.pinned = json.at("pinned").get<bool>();
   model.pin_reason = json.at("pin_reason").get<std::string>();
   model.added = json.at("added").get<std::int64_t>();

@@ -20,6 +20,7 @@ struct Model {
   std::vector<Digest> revisions;  ///< every revision known, oldest first; contains current
   /// What the name is rolled back to. Before any was confirmed, what it showed first.
   std::optional<Digest> confirmed;
+  bool declared = false;  ///< by the configuration, which may take it away again
   bool pinned = false;
   std::string pin_reason;
   std::int64_t added = 0;    ///< seconds since 1970

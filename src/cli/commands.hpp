@@ -13,6 +13,8 @@ namespace weightfs::cli {
 
 [[nodiscard]] CommandEntry add_command();
 [[nodiscard]] CommandEntry config_check_command();
+[[nodiscard]] CommandEntry config_diff_command();
+[[nodiscard]] CommandEntry reload_command();
 [[nodiscard]] CommandEntry confirm_command();
 [[nodiscard]] CommandEntry daemon_command();
 [[nodiscard]] CommandEntry evict_command();

@@ -21,6 +21,16 @@ constexpr std::string_view kModelsKey = "models";
 constexpr std::string_view kTenantsKey = "tenants";
 constexpr std::string_view kNameKey = "name";
 constexpr std::string_view kSourceKey = "source";
+constexpr std::string_view kTenantKey = "tenant";
+
+/// What may be said of a model, beside its texts.
+struct ModelFlag {
+  std::string_view key;
+  bool ModelSetting::* member;
+};
+constexpr std::array kModelFlags{ModelFlag{"pin", &ModelSetting::pin},
+                                 ModelFlag{"warm", &ModelSetting::warm},
+                                 ModelFlag{"confirm", &ModelSetting::confirm}};
 
 [[noreturn]] void refuse(const std::string& origin, const std::string& what) {
   throw Error(Errc::kInvalid, fmt::format("{}: {}", origin, what));
@@ -55,24 +65,38 @@ std::string value_text(const Setting& setting, const json& value, const std::str
                              value.dump(-1, ' ', false, json::error_handler_t::replace)));
 }
 
+ModelSetting parse_model(const json& entry, const std::string& origin, const std::string& place) {
+  static constexpr std::array<std::string_view, 6> kKeys{kNameKey, kSourceKey, kTenantKey,
+                                                         "pin",    "warm",     "confirm"};
+  if (!entry.is_object()) refuse(origin, place + " must be {\"name\", \"source\"}");
+  ModelSetting model{.origin = origin, .declared = true};
+  for (const auto& [key, value] : entry.items()) {
+    const std::string inner = fmt::format("{}.{}", place, key);
+    const auto flag = std::ranges::find(kModelFlags, std::string_view(key), &ModelFlag::key);
+    if (std::ranges::find(kKeys, key) == kKeys.end()) {
+      refuse_key(fmt::format("{}: {}", origin, place), key, kKeys);
+    } else if (flag != kModelFlags.end()) {
+      if (!value.is_boolean()) refuse(origin, inner + " must be true or false");
+      model.*(flag->member) = value.get<bool>();
+    } else {
+      if (!value.is_string()) refuse(origin, inner + " must be text");
+      std::string& text = key == kNameKey     ? model.name
+                          : key == kSourceKey ? model.source
+                                              : model.tenant;
+      text = value.get<std::string>();
+    }
+  }
+  if (!entry.contains(kNameKey) || !entry.contains(kSourceKey)) {
+    refuse(origin, place + " needs a \"name\" and a \"source\"");
+  }
+  return model;
+}
+
 std::vector<ModelSetting> parse_models(const json& list, const std::string& origin) {
-  static constexpr std::array kKeys{kNameKey, kSourceKey};
   if (!list.is_array()) refuse(origin, "\"models\" must be a list of {\"name\", \"source\"}");
   std::vector<ModelSetting> models;
   for (const json& entry : list) {
-    const std::string place = fmt::format("models[{}]", models.size());
-    if (!entry.is_object()) refuse(origin, place + " must be {\"name\", \"source\"}");
-    for (const auto& [key, value] : entry.items()) {
-      if (std::ranges::find(kKeys, key) == kKeys.end()) {
-        refuse_key(fmt::format("{}: {}", origin, place), key, kKeys);
-      }
-      if (!value.is_string()) refuse(origin, fmt::format("{}.{} must be text", place, key));
-    }
-    if (!entry.contains(kNameKey) || !entry.contains(kSourceKey)) {
-      refuse(origin, place + " needs a \"name\" and a \"source\"");
-    }
-    models.push_back({entry[std::string(kNameKey)].get<std::string>(),
-                      entry[std::string(kSourceKey)].get<std::string>(), origin});
+    models.push_back(parse_model(entry, origin, fmt::format("models[{}]", models.size())));
   }
   return models;
 }

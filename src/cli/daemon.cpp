@@ -69,10 +69,12 @@ class DaemonCommand final : public Command {
     const OutsideMount outside;
     outside.check("the keeper's socket", keeper_socket_);
     outside.check("the configuration file", config_file(context.setting_sources()));
-    const Settings settings = flags_.load(context).settings;
+    const LoadedSettings loaded = flags_.load(context);
+    const Settings& settings = loaded.settings;
     outside.check(settings);
     const Log log = Log::to_stderr(settings.log_level);
     const Fd stop = block_stop_signals();
+    const Fd reload = reload_signal();
     raise_descriptor_limit();
     bool served = false;  // by an earlier daemon
     try {
@@ -83,10 +85,11 @@ class DaemonCommand final : public Command {
       served = true;  // where the hello says kBusy, it is
       keeper::Session session = after_predecessor([&] { return keeper.hello(); });
       served = is_served(session);
-      Node node(settings, {.keeper = std::move(keeper), .control = std::move(control)},
-                std::move(session), log);
+      Node node({.loaded = loaded, .load = [&] { return load_again(context); }},
+                {.keeper = std::move(keeper), .control = std::move(control)}, std::move(session),
+                log);
       // 0 would tell the keeper to unmount.
-      if (node.run(stop.value()) == Node::End::kLost) return ExitCode::kFailed;
+      if (node.run(stop.value(), reload.value()) == Node::End::kLost) return ExitCode::kFailed;
     } catch (const Error& error) {
       context.streams().err << "weightfs daemon: " << error.what() << std::endl;
       // Not an ExitCode: this one speaks to the keeper.
@@ -102,6 +105,14 @@ class DaemonCommand final : public Command {
   static bool is_served(const keeper::Session& session) {
     return keeper::SessionMemory(session.memory).init_state() ==
            keeper::SessionMemory::InitState::kDone;
+  }
+
+  LoadedSettings load_again(const Context& context) const {
+    try {
+      return flags_.load(context);
+    } catch (const UsageError& error) {
+      throw Error(Errc::kInvalid, error.what());
+    }
   }
 
   // Does what needs privilege, and gives it up.

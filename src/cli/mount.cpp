@@ -50,6 +50,7 @@ class MountCommand final : public Command {
     if (detach_ && !continue_detached(context, settings, user)) return detached_;
 
     const Fd stop = block_stop_signals();
+    const Fd reload = reload_signal();
     // Made here, where the privilege is. It outlives each daemon: a client that comes while one is
     // replaced waits in its queue.
     const control::ListenSocket control = make_control_socket(settings.socket, user);
@@ -59,7 +60,8 @@ class MountCommand final : public Command {
                            .daemon_gid = user.gid,
                            .source_name = "weightfs",
                            .daemon_command = daemon_arguments(context),
-                           .inherited = {{kControlPlaceholder, control.fd().value()}}},
+                           .inherited = {{kControlPlaceholder, control.fd().value()}},
+                           .reload_descriptor = reload.value()},
                           Log::to_stderr(settings.log_level));
     return keeper.run(stop.value()) == 0 ? ExitCode::kDone : ExitCode::kFailed;
   }
@@ -148,7 +150,8 @@ CommandEntry mount_command() {
           "Starts the keeper in this process, which mounts and supervises, and the daemon below "
           "it, "
           "which runs as --user without any privilege and does everything else. Runs in the "
-          "foreground until SIGTERM, SIGINT or weightfs unmount; with --detach it returns once the "
+          "foreground until SIGTERM, SIGINT or weightfs unmount; SIGHUP is weightfs reload; with "
+          "--detach it returns once the "
           "mount is ready and logs to weightfs.log in the state directory. A --model that could "
           "not be added does not end the mount: the log and weightfs status say why, --detach says "
           "it on standard error, too, and still returns 0. What was out of reach is tried again."

@@ -6,11 +6,14 @@
 #include "base/thread.hpp"
 #include "cli/predecessor.hpp"
 #include "cli/setting_table.hpp"
+#include "cli/stop_signals.hpp"
 #include "cli/store_opening.hpp"
+#include "snapshot/reference.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <set>
@@ -71,35 +74,36 @@ fetch::FetcherOptions fetcher_options(const Settings& settings, cache::Cache& ca
 
 }  // namespace
 
-Node::Node(const Settings& settings, Sockets sockets, keeper::Session session, const Log& log)
-    : settings_(settings),
+Node::Node(Configuration configuration, Sockets sockets, keeper::Session session, const Log& log)
+    : configuration_(std::move(configuration)),
+      settings_(configuration_.loaded.settings),
       log_(log.named("daemon")),
       keeper_(std::move(sockets.keeper)),
       session_handle_(std::move(session)),
       memory_(session_handle_.memory),
       store_(clock_, log.named("store")),
       catalog_(after_predecessor([&] {
-        if (mode_of(settings, memory_) == cache::Mode::kProd) {
-          open_volumes(store_, settings, mount_of(memory_));
+        if (mode_of(settings_, memory_) == cache::Mode::kProd) {
+          open_volumes(store_, settings_, mount_of(memory_));
         }
-        return catalog::Catalog(settings.state, clock_, log.named("catalog"));
+        return catalog::Catalog(settings_.state, clock_, log.named("catalog"));
       })),
-      http_(http_options(settings)),
+      http_(http_options(settings_)),
       sources_(http_),
       records_(memory_),
       incarnations_(records_),
       reactions_(catalog_, incarnations_, last_errors_, log.named("fill")),
       checks_({.store = store_, .incarnations = incarnations_, .last_errors = last_errors_},
-              settings.verify_open, log.named("check")),
+              settings_.verify_open, log.named("check")),
       cache_(std::make_unique<cache::Cache>(
           cache::Cache::Parts{.store = store_,
                               .catalog = catalog_,
                               .clock = clock_,
                               .observer = *this,
-                              .store_directories = {settings.store}},
-          governor_options(settings), mode_of(settings, memory_), log.named("cache"))),
+                              .store_directories = {settings_.store}},
+          governor_options(settings_), mode_of(settings_, memory_), log.named("cache"))),
       fetcher_(std::make_unique<fetch::Fetcher>(store_, clock_, reactions_,
-                                                fetcher_options(settings, *cache_), log)),
+                                                fetcher_options(settings_, *cache_), log)),
       warmer_(std::make_unique<fetch::Warmer>(*fetcher_, store_, kFilesAtOnce, log)),
       filesystem_({.catalog = catalog_,
                    .store = store_,
@@ -114,8 +118,8 @@ Node::Node(const Settings& settings, Sockets sockets, keeper::Session session, c
       backings_(keeper_),
       modes_(backings_, memory_, log.named("passthrough")),
       session_(std::move(session_handle_.fuse), filesystem_, modes_, memory_, notifier_,
-               {.threads = settings.fuse_threads,
-                .passthrough = settings.passthrough,
+               {.threads = settings_.fuse_threads,
+                .passthrough = settings_.passthrough,
                 .on_ready = [this] { on_ready(); }},
                log.named("fuse")) {
   try {
@@ -154,17 +158,22 @@ void Node::start(control::ListenSocket control, const Log& log) {
       .admission = find_setting("admission")->show(settings_),
   });
   router_ = std::make_unique<control::Router>(*service_, log.named("control"));
-  std::vector<ModelSetting> models = settings_.models;
-  for (const catalog::Model& lost : catalog_.lost()) {
-    models.push_back({.name = lost.name, .source = lost.source, .origin = "the catalog"});
-  }
-  model_adder_ = std::make_unique<ModelAdder>(*service_, catalog_, std::move(models), log_);
+  at_run_time_.with([&](AtRunTime& now) { now.tenants = settings_.tenants; });
+  models_ = std::make_unique<ModelReconciler>(
+      ModelReconciler::Parts{.service = *service_,
+                             .catalog = catalog_,
+                             .is_read =
+                                 [this](const catalog::Model& model) {
+                                   return std::ranges::any_of(
+                                       model.revisions,
+                                       [&](const Digest& key) { return cache_->is_open(key); });
+                                 }},
+      models_of(settings_), log_);
   // Whoever finds the control socket finds the models, too, unless their sources are slow or away.
-  model_adder_->wait_until_tried(kModelPatience);
+  models_->wait_until_tried(kModelPatience);
   // Not before: what they have in the store is no stray.
   upkeep_ = std::make_unique<cache::Upkeep>(
-      cache::Upkeep::Parts{
-          .cache = *cache_, .catalog = catalog_, .clock = clock_},
+      cache::Upkeep::Parts{.cache = *cache_, .catalog = catalog_, .clock = clock_},
       std::chrono::ceil<std::chrono::seconds>(settings_.confirm_after), log.named("cache"));
   store_probe_ = std::make_unique<cache::StoreProbe>(store_, [this] { volume_opened(); }, log_);
   server_ = std::make_unique<control::Server>(std::move(control), *router_,
@@ -180,7 +189,7 @@ Node::~Node() {
 void Node::shut_down() noexcept {
   session_.stop();
   server_.reset();
-  model_adder_.reset();
+  models_.reset();
   router_.reset();
   service_.reset();
   store_probe_.reset();
@@ -237,14 +246,17 @@ void Node::volume_opened() {
   if (ready_ && !modes_.status().active) probe_passthrough();
 }
 
-Node::End Node::run(int stop_descriptor) {
+Node::End Node::run(int stop_descriptor, int reload_descriptor) {
   const std::jthread watcher = start_thread("stop", [&](std::stop_token stop) {
     // The keeper's socket is readable whenever it answers; only its end is of interest here.
-    std::array<pollfd, 2> waiting = {pollfd{stop_descriptor, POLLIN, 0},
-                                     pollfd{keeper_.descriptor(), 0, 0}};
+    std::array<pollfd, 3> waiting = {pollfd{stop_descriptor, POLLIN, 0},
+                                     pollfd{keeper_.descriptor(), 0, 0},
+                                     pollfd{reload_descriptor, POLLIN, 0}};
     constexpr int kTick = 200;  // milliseconds until a stop that came from the session is seen
     while (!stop.stop_requested()) {
-      if (::poll(waiting.data(), waiting.size(), kTick) > 0) break;
+      if (::poll(waiting.data(), waiting.size(), kTick) <= 0) continue;
+      if (waiting[0].revents != 0 || waiting[1].revents != 0) break;
+      if (take_reload_signal(reload_descriptor)) reload_quietly();
     }
     session_.end();
   });
@@ -268,11 +280,72 @@ control::MountInfo Node::mount_info() {
 
 // The server, through which this is asked, comes after the adder and goes before it.
 std::vector<api::MissingModel> Node::missing_models() {
-  return model_adder_->missing();
+  return models_->missing();
+}
+
+std::vector<ModelSetting> Node::models_of(const Settings& settings) const {
+  std::vector<ModelSetting> models = settings.models;
+  for (const catalog::Model& lost : catalog_.lost()) {
+    models.push_back({.name = lost.name, .source = lost.source, .origin = "the catalog"});
+  }
+  return models;
+}
+
+api::ConfigDiff Node::difference(const LoadedSettings& wanted,
+                                 const std::vector<cache::Tenant>& tenants) const {
+  api::ConfigDiff diff{.tenants = wanted.settings.tenants != tenants};
+  for (const ModelChange& change : changes(catalog_.list(), wanted.settings.models)) {
+    diff.models.push_back({.name = change.name,
+                           .change = std::string(word(change.kind)),
+                           .source = snapshot::shown_source(change.source)});
+  }
+  for (const EffectiveSetting& running : configuration_.loaded.effective) {
+    const auto configured =
+        std::ranges::find(wanted.effective, running.name, &EffectiveSetting::name);
+    if (configured == wanted.effective.end() || configured->value == running.value) continue;
+    diff.settings.push_back({.name = running.name,
+                             .running = running.value,
+                             .configured = configured->value,
+                             .origin = configured->origin});
+  }
+  return diff;
+}
+
+api::ConfigDiff Node::config_diff() {
+  const LoadedSettings wanted = configuration_.load();
+  return difference(wanted, at_run_time_.with([](const AtRunTime& now) { return now.tenants; }));
+}
+
+api::ConfigDiff Node::apply_settings() {
+  const LoadedSettings wanted = configuration_.load();
+  auto now = at_run_time_.lock();
+  api::ConfigDiff diff = difference(wanted, now->tenants);
+  cache_->set_tenants(wanted.settings.tenants);
+  now->tenants = wanted.settings.tenants;
+  models_->declare(models_of(wanted.settings));
+  return diff;
+}
+
+api::ConfigDiff Node::reload() {
+  api::ConfigDiff diff = apply_settings();
+  models_->wait_until_tried(kModelPatience);
+  return diff;
+}
+
+void Node::reload_quietly() noexcept {
+  try {
+    const api::ConfigDiff diff = apply_settings();
+    log_.info(
+        "the configuration was read again: {} changes of models, {} settings that take a "
+        "restart",
+        diff.models.size(), diff.settings.size());
+  } catch (const std::exception& error) {
+    log_.error("the configuration cannot be used, and nothing is changed: {}", error.what());
+  }
 }
 
 void Node::set_mode(cache::Mode mode) {
-  const auto change = mode_changes_.lock();
+  const auto change = at_run_time_.lock();
   if (mode == cache_->mode()) return;
   const bool prod = mode == cache::Mode::kProd;
   if (!prod && settings_.verify == fetch::Verify::kStrict) {

@@ -9,7 +9,7 @@
 #include "cache/store_probe.hpp"
 #include "cache/upkeep.hpp"
 #include "catalog/catalog.hpp"
-#include "cli/model_adder.hpp"
+#include "cli/model_reconciler.hpp"
 #include "cli/settings.hpp"
 #include "control/router.hpp"
 #include "control/server.hpp"
@@ -31,6 +31,7 @@
 #include "vfs/fill_reactions.hpp"
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,16 +49,22 @@ class Node final : public control::MountView, private cache::EvictionObserver {
     keeper::KeeperClient keeper;  ///< has said hello
     control::ListenSocket control;
   };
+  struct Configuration {
+    LoadedSettings loaded;
+    /// Reads them again, on any thread. Throws Error.
+    std::function<LoadedSettings()> load;
+  };
   /// Error: what Store::open_volumes and Catalog say of a configuration that cannot work.
-  Node(const Settings& settings, Sockets sockets, keeper::Session session, const Log& log);
+  Node(Configuration configuration, Sockets sockets, keeper::Session session, const Log& log);
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
   ~Node() override;
 
-  /// Serves until `stop_descriptor` is readable, the mount is gone, or the keeper is; or until it
+  /// Reads the settings again whenever `reload_descriptor` (reload_signal()) says so. Serves until
+  /// `stop_descriptor` is readable, the mount is gone, or the keeper is; or until it
   /// cannot go on, while the mount waits for another daemon.
   enum class End { kStopped, kUnmounted, kLost };
-  [[nodiscard]] End run(int stop_descriptor);
+  [[nodiscard]] End run(int stop_descriptor, int reload_descriptor);
 
   // control::MountView
   [[nodiscard]] vfs::Counters counters() override { return filesystem_.counters(); }
@@ -74,10 +81,17 @@ class Node final : public control::MountView, private cache::EvictionObserver {
   [[nodiscard]] std::optional<std::string> last_error(const Digest& content_key) override {
     return last_errors_.find(content_key);
   }
+  api::ConfigDiff reload() override;
+  [[nodiscard]] api::ConfigDiff config_diff() override;
   void set_mode(cache::Mode mode) override;
   void unmount(control::Unmount how) override;
 
  private:
+  [[nodiscard]] std::vector<ModelSetting> models_of(const Settings& settings) const;
+  [[nodiscard]] api::ConfigDiff difference(const LoadedSettings& wanted,
+                                           const std::vector<cache::Tenant>& tenants) const;
+  [[nodiscard]] api::ConfigDiff apply_settings();
+  void reload_quietly() noexcept;
   void start(control::ListenSocket control, const Log& log);
   void close_lost_backings();
   void discard_orphans();
@@ -86,7 +100,8 @@ class Node final : public control::MountView, private cache::EvictionObserver {
   void volume_opened();
   void shut_down() noexcept;
 
-  const Settings settings_;
+  const Configuration configuration_;
+  const Settings& settings_;
   const Log log_;
   const SystemClock clock_;
   std::atomic<bool> ready_ = false;  ///< the kernel has answered
@@ -115,9 +130,11 @@ class Node final : public control::MountView, private cache::EvictionObserver {
   std::unique_ptr<control::Service> service_;
   std::unique_ptr<control::Router> router_;
   std::unique_ptr<control::Server> server_;
-  std::unique_ptr<ModelAdder> model_adder_;
-  struct ModeChange {};
-  Synchronized<ModeChange> mode_changes_;  ///< one at a time
+  std::unique_ptr<ModelReconciler> models_;
+  struct AtRunTime {
+    std::vector<cache::Tenant> tenants;
+  };
+  Synchronized<AtRunTime> at_run_time_;  ///< one change at a time, of the mode or the settings
 };
 
 }  // namespace weightfs::cli

@@ -134,6 +134,20 @@ std::vector<ModelSetting> all_models(const SettingSources& sources, const Config
   return all;
 }
 
+std::vector<cache::Tenant> with_models(std::vector<cache::Tenant> tenants,
+                                       const std::vector<ModelSetting>& models) {
+  for (const ModelSetting& model : models) {
+    if (model.tenant.empty()) continue;
+    const auto tenant = std::ranges::find(tenants, model.tenant, &cache::Tenant::name);
+    if (tenant == tenants.end()) {
+      throw Error(Errc::kInvalid, fmt::format("{}: model {}: there is no tenant {}", model.origin,
+                                              model.name, model.tenant));
+    }
+    tenant->models.push_back(model.name);
+  }
+  return tenants;
+}
+
 void work_out_what_was_left_open(Settings& settings, unsigned processors) {
   if (settings.state.empty()) settings.state = settings.store.string() + "-state";
   if (settings.hash_threads == 0) settings.hash_threads = std::clamp(processors / 2, 1U, 8U);
@@ -191,7 +205,7 @@ LoadedSettings load_settings(const SettingSources& sources) {
     loaded.effective.push_back({std::string(setting.name), "", origin});
   }
   loaded.settings.models = all_models(sources, file);
-  loaded.settings.tenants = file.tenants;
+  loaded.settings.tenants = with_models(file.tenants, loaded.settings.models);
   work_out_what_was_left_open(loaded.settings, sources.processors);
   check_apart(loaded.settings);
   for (EffectiveSetting& effective : loaded.effective) {

@@ -28,7 +28,12 @@ using policy::Admission;
 struct ModelSetting {
   std::string name;
   std::string source;
-  std::string origin;  ///< as in EffectiveSetting
+  std::string origin;     ///< as in EffectiveSetting
+  bool declared = false;  ///< in the configuration file, which may take it away again
+  bool pin = false;
+  bool warm = false;
+  bool confirm = false;  ///< each revision as soon as it is shown
+  std::string tenant;    ///< empty: whose it is by path or namespace
 
   bool operator==(const ModelSetting&) const = default;
 };

@@ -22,4 +22,20 @@ Fd block_stop_signals() {
   return descriptor;
 }
 
+Fd reload_signal() {
+  sigset_t hangup;
+  ::sigemptyset(&hangup);
+  ::sigaddset(&hangup, SIGHUP);
+  Fd descriptor(::signalfd(-1, &hangup, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!descriptor) throw_errno(errno, "signalfd");
+  return descriptor;
+}
+
+bool take_reload_signal(int descriptor) {
+  signalfd_siginfo signal{};
+  bool taken = false;
+  while (::read(descriptor, &signal, sizeof signal) == sizeof signal) taken = true;
+  return taken;
+}
+
 }  // namespace weightfs::cli

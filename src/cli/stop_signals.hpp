@@ -11,4 +11,10 @@ namespace weightfs::cli {
 /// the first thread starts.
 [[nodiscard]] Fd block_stop_signals();
 
+/// A descriptor that is readable once SIGHUP has come: the configuration is to be read again. After
+/// block_stop_signals().
+[[nodiscard]] Fd reload_signal();
+/// Takes the SIGHUPs that have come off the descriptor. False if there was none.
+bool take_reload_signal(int descriptor);
+
 }  // namespace weightfs::cli

@@ -322,6 +322,16 @@ Freed Client::remove(const std::string& name, bool dry_run) {
   });
 }
 
+ConfigDiff Client::config_diff() {
+  return Connection::checked(
+      [&] { return decoded<ConfigDiff>(connection_->call(Method::kGet, "/v1/config/diff")); });
+}
+
+ConfigDiff Client::reload() {
+  return Connection::checked(
+      [&] { return decoded<ConfigDiff>(connection_->work(Method::kPost, "/v1/reload")); });
+}
+
 ModeChange Client::set_mode(const ModeRequest& request) {
   return Connection::checked([&] {
     return decoded<ModeChange>(

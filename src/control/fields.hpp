@@ -112,6 +112,25 @@ void each_field(IsValue<api::PinRequest> auto& value, auto&& visit) {
   visit("reason", value.reason);
 }
 
+void each_field(IsValue<api::SettingDiff> auto& value, auto&& visit) {
+  visit("name", value.name);
+  visit("running", value.running);
+  visit("configured", value.configured);
+  visit("origin", value.origin);
+}
+
+void each_field(IsValue<api::ModelDiff> auto& value, auto&& visit) {
+  visit("name", value.name);
+  visit("change", value.change);
+  visit("source", value.source);
+}
+
+void each_field(IsValue<api::ConfigDiff> auto& value, auto&& visit) {
+  visit("models", value.models);
+  visit("tenants", value.tenants);
+  visit("settings", value.settings);
+}
+
 void each_field(IsValue<api::ModeRequest> auto& value, auto&& visit) {
   visit("mode", value.mode);
 }

@@ -46,6 +46,9 @@ class MountView {
   /// verdict: who opens its file from now on must not meet what was read of it. Before it is thrown
   /// away.
   virtual void bytes_discarded(const Digest& content_key) = 0;
+  /// As Operations::reload and config_diff.
+  virtual api::ConfigDiff reload() = 0;
+  [[nodiscard]] virtual api::ConfigDiff config_diff() = 0;
   /// Until the mount ends, over restarts of the daemon. Error, and nothing is changed, where the
   /// store cannot be opened for kProd.
   virtual void set_mode(cache::Mode mode) = 0;

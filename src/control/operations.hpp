@@ -46,6 +46,9 @@ class Operations {
   virtual api::Model add(const api::AddRequest& request, const Job& job) = 0;
   /// Resolves again; fetches what is new and flips the name in one step.
   virtual api::UpdateResult update(const std::string& name, Staging staging, const Job& job) = 0;
+  /// As update, from another source, which is the model's from then on.
+  virtual api::UpdateResult resource(const std::string& name, const std::string& source,
+                                     const Job& job) = 0;
   /// Re-hashes the blobs of one model, or of the whole store where `name` is empty.
   virtual api::VerifyResult verify(const std::string& name, const Job& job) = 0;
 
@@ -62,6 +65,11 @@ class Operations {
   virtual api::Model confirm(const std::string& name) = 0;
   /// Shows the last confirmed revision again, at once and without its source.
   virtual api::UpdateResult rollback(const std::string& name) = 0;
+  /// Reads the settings again, and does what can be done without a restart: the models, and whose
+  /// they are. Says what differed.
+  virtual api::ConfigDiff reload() = 0;
+  /// What reload() would find.
+  [[nodiscard]] virtual api::ConfigDiff config_diff() = 0;
   /// `mode` is a word of cache::kModeWords; it holds until the mount ends.
   virtual api::ModeChange set_mode(const std::string& mode) = 0;
   virtual void unmount(Unmount how) = 0;

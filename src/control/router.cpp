@@ -83,6 +83,8 @@ std::span<const Router::Route> Router::routes() noexcept {
       Route{Method::kPost, "/v1/models/", "verify", &Router::verify, kWait},
       Route{Method::kPost, "/v1/verify", "", &Router::verify, kWait},
       Route{Method::kGet, "/v1/why", "", &Router::why, {.parameters = {"path"}}},
+      Route{Method::kGet, "/v1/config/diff", "", &Router::config_diff},
+      Route{Method::kPost, "/v1/reload", "", &Router::reload},
       Route{Method::kPost, "/v1/mode", "", &Router::set_mode, kObject},
       Route{Method::kPost, "/v1/unmount", "", &Router::unmount, kObject},
       Route{Method::kGet, "/v1/jobs/", "", &Router::job, kWait},
@@ -326,6 +328,14 @@ Response Router::why(const RouteCall& call) {
     throw Error(Errc::kInvalid, "say which path: /v1/why?path=/models/org/name/file");
   }
   return success(operations_.why(path->second));
+}
+
+Response Router::config_diff(const RouteCall&) {
+  return success(operations_.config_diff());
+}
+
+Response Router::reload(const RouteCall&) {
+  return success(operations_.reload());
 }
 
 Response Router::set_mode(const RouteCall& call) {

@@ -57,6 +57,8 @@ class Router final : public Handler {
   Response evict(const RouteCall& call);
   Response verify(const RouteCall& call);
   Response why(const RouteCall& call);
+  Response config_diff(const RouteCall& call);
+  Response reload(const RouteCall& call);
   Response set_mode(const RouteCall& call);
   Response unmount(const RouteCall& call);
   Response job(const RouteCall& call);

@@ -44,6 +44,8 @@ class Service final : public Operations {
 
   // service_status.cpp
   api::ModeChange set_mode(const std::string& mode) override;
+  api::ConfigDiff reload() override { return parts_.mount.reload(); }
+  api::ConfigDiff config_diff() override { return parts_.mount.config_diff(); }
   api::Status status() override;
   std::vector<api::FillStatus> fills() override;
   api::Progress progress(const std::string& name) override;
@@ -53,6 +55,8 @@ class Service final : public Operations {
   api::ModelDetail model(const std::string& name) override;
   api::Model add(const api::AddRequest& request, const Job& job) override;
   api::UpdateResult update(const std::string& name, Staging staging, const Job& job) override;
+  api::UpdateResult resource(const std::string& name, const std::string& source,
+                             const Job& job) override;
   api::Model confirm(const std::string& name) override;
   api::UpdateResult rollback(const std::string& name) override;
 

@@ -172,6 +172,18 @@ api::UpdateResult Service::update(const std::string& name, Staging staging, cons
   return {.name = name, .changed = true, .from = from, .to = found->revision()};
 }
 
+api::UpdateResult Service::resource(const std::string& name, const std::string& source,
+                                    const Job& job) {
+  const std::string before = require(name).source;
+  parts_.catalog.set_source(name, source);
+  try {
+    return update(name, Staging::kWarm, job);
+  } catch (...) {
+    parts_.catalog.set_source(name, before);
+    throw;
+  }
+}
+
 api::Model Service::confirm(const std::string& name) {
   parts_.catalog.confirm(name);
   return summary_of(name);

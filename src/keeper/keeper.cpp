@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <algorithm>
 #include <cstring>
@@ -113,15 +114,16 @@ class Keeper::State {
   /// its last word counts; the mount comes before it, too, so that a daemon that ends because the
   /// connection was aborted is not taken for one that wanted to.
   void turn(int stop_descriptor) {
-    std::vector<pollfd> watched{watch(result_ ? -1 : stop_descriptor),
-                                watch(listener_ ? listener_->descriptor() : -1),
-                                watch(supervisor_ ? supervisor_->descriptor() : -1)};
+    std::vector<pollfd> watched{
+        watch(result_ ? -1 : stop_descriptor), watch(listener_ ? listener_->descriptor() : -1),
+        watch(supervisor_ ? supervisor_->descriptor() : -1), watch(options_.reload_descriptor)};
     for (const Connection& connection : connections_) {
       watched.push_back(watch(connection.socket.value()));
     }
     if (::poll(watched.data(), watched.size(), patience()) < 0) return;  // EINTR
     now_ = clock_.now();
-    auto polled = watched.begin() + 3;
+    if (watched[3].revents != 0) reload();
+    auto polled = watched.begin() + 4;
     for (auto at = connections_.begin(); at != connections_.end() && polled != watched.end();
          ++polled) {
       const auto connection = at++;
@@ -138,6 +140,13 @@ class Keeper::State {
         connections_.push_back({.socket = std::move(*socket), .supervised = true});
       }
     }
+  }
+
+  void reload() {
+    std::array<char, sizeof(signalfd_siginfo)> signal{};
+    while (::read(options_.reload_descriptor, signal.data(), signal.size()) > 0) {
+    }
+    if (supervisor_) supervisor_->reload();
   }
 
   bool look_is_due() {

@@ -31,6 +31,8 @@ struct KeeperOptions {
   std::vector<std::string> daemon_command;
   /// What else the daemon inherits. The descriptors must outlive the Keeper.
   std::vector<Inherited> inherited;
+  /// A signalfd(2) of SIGHUP, which is passed on to that daemon. -1: none.
+  int reload_descriptor = -1;
   /// How long that daemon has to come up (to serve requests) before it is killed and started again.
   std::chrono::milliseconds start_patience{120'000};
   /// How long it has to end by itself once it is told to, before it is killed.

@@ -147,6 +147,10 @@ std::optional<int> Supervisor::after_end(int status, pid_t pid, TimePoint now) {
   return std::nullopt;
 }
 
+void Supervisor::reload() const noexcept {
+  if (process_ && up_) process_->signal(SIGHUP);
+}
+
 void Supervisor::note_up(TimePoint now) noexcept {
   if (up_ || !process_) return;
   up_ = now;

@@ -55,6 +55,9 @@ class Supervisor {
   /// Daemons that were left behind and still hang.
   [[nodiscard]] std::size_t left_behind();
 
+  /// Passes SIGHUP on to the daemon, if it serves: one that does not reads its configuration
+  /// anyway.
+  void reload() const noexcept;
   /// The daemon serves. Until then it has start_patience.
   void note_up(TimePoint now) noexcept;
   /// The daemon's socket has closed: it has the grace to end by itself, as it is about to, before

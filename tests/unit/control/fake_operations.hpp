@@ -117,6 +117,17 @@ class FakeOperations final : public control::Operations {
     (void)find(name);
     return {.name = name, .changed = true, .from = "b", .to = "a"};
   }
+  api::UpdateResult resource(const std::string& name, const std::string& source,
+                             const control::Job&) override {
+    record("resource " + name + " " + source);
+    return {.name = name, .changed = true};
+  }
+  api::ConfigDiff reload() override {
+    record("reload");
+    return diff;
+  }
+  api::ConfigDiff config_diff() override { return diff; }
+  api::ConfigDiff diff;
   api::ModeChange set_mode(const std::string& mode) override {
     record("mode " + mode);
     return {.from = "prod", .to = mode};

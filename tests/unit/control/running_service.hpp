@@ -49,6 +49,8 @@ class FakeMount final : public control::MountView {
   void blob_gone(const Digest& digest) override { record("gone " + digest.short_hex()); }
   void blob_damaged(const Digest& digest) override { record("damaged " + digest.short_hex()); }
   void bytes_discarded(const Digest& key) override { record("discarded " + key.short_hex()); }
+  api::ConfigDiff reload() override { return {}; }
+  api::ConfigDiff config_diff() override { return {}; }
   void set_mode(cache::Mode mode) override { record(fmt::format("mode {}", cache::name(mode))); }
   void unmount(control::Unmount) override { record("unmount"); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the weightfs authors
-#include "cli/model_adder.hpp"
+#include "cli/model_reconciler.hpp"
 
 #include "../control/fake_operations.hpp"
 #include "../control/temporary_directory.hpp"
@@ -25,13 +25,18 @@ struct Bench {
   std::vector<cli::ModelSetting> models{{"org/good", "file:///there", "flag --model"},
                                         {"org/typo", "file:///missing", "flag --model"},
                                         {"org/slow", "http://host/away", "the file"}};
+  bool read = false;
+  [[nodiscard]] cli::ModelReconciler::Parts parts() {
+    return {
+        .service = operations, .catalog = catalog, .is_read = [this](const auto&) { return read; }};
+  }
 };
 
 }  // namespace
 
 TEST_CASE("models that could not be added are told with their reasons, in their order") {
   Bench bench;
-  const cli::ModelAdder adder(bench.operations, bench.catalog, bench.models, Log::silent());
+  const cli::ModelReconciler adder(bench.parts(), bench.models, Log::silent());
   adder.wait_until_tried(30s);
   CHECK(adder.missing() ==
         std::vector<api::MissingModel>{{"org/typo", {"not_found", "no such source"}, false},
@@ -43,7 +48,7 @@ TEST_CASE("a model whose source has not answered is missing for the time being")
   bench.models.pop_back();
   bench.operations.state.with([](auto& s) { s.gate_closed = true; });
   {
-    const cli::ModelAdder adder(bench.operations, bench.catalog, bench.models, Log::silent());
+    const cli::ModelReconciler adder(bench.parts(), bench.models, Log::silent());
     const std::vector<api::MissingModel> missing = adder.missing();
     REQUIRE(missing.size() == 2);
     CHECK(missing[0].error.code == "not_ready");

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "cli/model_changes.hpp"
+
+#include <algorithm>
+
+namespace weightfs::cli {
+
+namespace {
+
+using Kind = ModelChange::Kind;
+
+/// What is to be done to a model that is there.
+void compare(const catalog::Model& model, const ModelSetting& setting,
+             std::vector<ModelChange>& changes) {
+  if (!setting.declared) return;
+  const auto add = [&](Kind kind, const std::string& source = {}) {
+    changes.push_back({.kind = kind, .name = model.name, .source = source});
+  };
+  if (!model.declared) add(Kind::kAdopt);
+  const bool moves = model.source != setting.source;
+  if (moves) add(Kind::kResource, setting.source);
+  if (setting.pin && !model.pinned) add(Kind::kPin);
+  if (!setting.pin && model.pinned && model.pin_reason == kDeclaredPin) add(Kind::kUnpin);
+  if (setting.confirm && (moves || (model.confirmed && model.confirmed != model.current))) {
+    add(Kind::kConfirm);
+  }
+}
+
+}  // namespace
+
+std::string_view word(Kind kind) noexcept {
+  switch (kind) {
+    case Kind::kAdd:
+      return "add";
+    case Kind::kAdopt:
+      return "adopt";
+    case Kind::kResource:
+      return "change source";
+    case Kind::kRemove:
+      return "remove";
+    case Kind::kPin:
+      return "pin";
+    case Kind::kUnpin:
+      return "unpin";
+    case Kind::kConfirm:
+      return "confirm";
+  }
+  return "";
+}
+
+std::vector<ModelChange> changes(const std::vector<catalog::Model>& there,
+                                 const std::vector<ModelSetting>& declared) {
+  std::vector<ModelChange> all;
+  for (const catalog::Model& model : there) {
+    if (!model.declared) continue;
+    const auto setting = std::ranges::find(declared, model.name, &ModelSetting::name);
+    if (setting == declared.end()) all.push_back({.kind = Kind::kRemove, .name = model.name});
+  }
+  for (const ModelSetting& setting : declared) {
+    const auto model = std::ranges::find(there, setting.name, &catalog::Model::name);
+    if (model != there.end()) {
+      compare(*model, setting, all);
+      continue;
+    }
+    all.push_back({.kind = Kind::kAdd, .name = setting.name, .source = setting.source});
+    if (setting.declared && setting.pin) all.push_back({.kind = Kind::kPin, .name = setting.name});
+  }
+  return all;
+}
+
+}  // namespace weightfs::cli

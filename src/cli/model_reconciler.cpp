@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "cli/model_reconciler.hpp"
+
+#include "base/error.hpp"
+#include "base/thread.hpp"
+#include "snapshot/reference.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace weightfs::cli {
+
+namespace {
+
+using Kind = ModelChange::Kind;
+
+constexpr std::chrono::seconds kRetry{10};
+
+std::vector<api::MissingModel> all_of(const std::vector<ModelSetting>& models) {
+  std::vector<api::MissingModel> all;
+  for (const ModelSetting& model : models) {
+    all.push_back({.name = model.name,
+                   .error = {name(Errc::kNotReady), "its source has not answered yet"},
+                   .retrying = true});
+  }
+  return all;
+}
+
+}  // namespace
+
+ModelReconciler::ModelReconciler(Parts parts, std::vector<ModelSetting> models, Log log)
+    : parts_(std::move(parts)), log_(std::move(log)) {
+  state_.with([&](State& state) {
+    state.missing = all_of(models);
+    state.models = std::move(models);
+  });
+  thread_ = start_thread("models", [this](const std::stop_token& stop) { run(stop); });
+}
+
+void ModelReconciler::declare(std::vector<ModelSetting> models) {
+  state_.with([&](State& state) {
+    state.missing = all_of(models);
+    state.models = std::move(models);
+    ++state.declared;
+  });
+  changed_.notify_all();
+}
+
+void ModelReconciler::wait_until_tried(std::chrono::milliseconds patience) const {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  auto state = state_.lock();
+  state.wait_until(changed_, deadline, [&] { return state->tried == state->declared; });
+}
+
+void ModelReconciler::run(const std::stop_token& stop) {
+  std::set<std::string> given_up;
+  std::uint64_t done = 0;
+  while (!stop.stop_requested()) {
+    const auto [models, declared] =
+        state_.with([](const State& state) { return std::pair(state.models, state.declared); });
+    if (declared != done) given_up.clear();
+    const bool again = reconcile(models, given_up, stop);
+    done = declared;
+    state_.with([&](State& state) { state.tried = done; });
+    changed_.notify_all();
+
+    auto state = state_.lock();
+    const auto is_new = [&] { return state->declared != done; };
+    if (again) {
+      state.wait_until(changed_, stop, std::chrono::steady_clock::now() + kRetry, is_new);
+    } else {
+      state.wait(changed_, stop, is_new);
+    }
+  }
+}
+
+bool ModelReconciler::reconcile(const std::vector<ModelSetting>& models,
+                                std::set<std::string>& given_up, const std::stop_token& stop) {
+  std::set<std::string> later;
+  for (const ModelChange& change : changes(parts_.catalog.list(), models)) {
+    if (stop.stop_requested()) break;
+    // What is to be done to a model comes after what could not be done.
+    if (given_up.contains(change.name) || later.contains(change.name)) continue;
+    const auto setting = std::ranges::find(models, change.name, &ModelSetting::name);
+    switch (attempt(change, setting == models.end() ? nullptr : &*setting, stop)) {
+      case Done::kYes:
+        break;
+      case Done::kLater:
+        later.insert(change.name);
+        break;
+      case Done::kNever:
+        given_up.insert(change.name);
+        break;
+    }
+  }
+  // What is there now is done with: whoever removes it by hand means it.
+  for (const ModelSetting& model : models) {
+    if (later.contains(model.name)) continue;
+    if (!given_up.insert(model.name).second) continue;
+    note(model.name, nullptr, false);
+    if (model.declared && (model.warm || model.pin)) warm(model.name);
+  }
+  return !later.empty();
+}
+
+ModelReconciler::Done ModelReconciler::attempt(const ModelChange& change,
+                                               const ModelSetting* setting,
+                                               const std::stop_token& stop) {
+  try {
+    return carry_out(change, setting, stop) ? Done::kYes : Done::kLater;
+  } catch (const TransientError& error) {
+    log_.warning("{}: {}; trying again", change.name, error.what());
+    note(change.name, &error, true);
+    return Done::kLater;
+  } catch (const Error& error) {
+    log_.error("{} ({}): {}", change.name, setting != nullptr ? setting->origin : "no setting",
+               error.what());
+    note(change.name, &error, false);
+    return Done::kNever;
+  }
+}
+
+bool ModelReconciler::carry_out(const ModelChange& change, const ModelSetting* setting,
+                                const std::stop_token& stop) {
+  const std::string& name = change.name;
+  const control::Job job{.stop = stop};
+  switch (change.kind) {
+    case Kind::kAdd:
+      parts_.service.add({.name = name, .source = change.source}, job);
+      log_.info("added {} from {}", name, snapshot::shown_source(change.source));
+      if (setting == nullptr || !setting->declared) break;
+      parts_.catalog.set_declared(name, true);
+      break;
+    case Kind::kAdopt:
+      parts_.catalog.set_declared(name, true);
+      break;
+    case Kind::kResource:
+      parts_.service.resource(name, change.source, job);
+      log_.info("{} comes from {} now", name, snapshot::shown_source(change.source));
+      break;
+    case Kind::kRemove:
+      return remove(name);
+    case Kind::kPin:
+      (void)parts_.service.pin(name, std::string(kDeclaredPin));
+      break;
+    case Kind::kUnpin:
+      (void)parts_.service.unpin(name);
+      break;
+    case Kind::kConfirm:
+      (void)parts_.service.confirm(name);
+      break;
+  }
+  return true;
+}
+
+bool ModelReconciler::remove(const std::string& name) {
+  const std::optional<catalog::Model> model = parts_.catalog.find(name);
+  if (!model) return true;
+  if (parts_.is_read(*model)) {
+    log_.info("{} goes once nobody reads it any more", name);
+    return false;
+  }
+  if (model->pinned && model->pin_reason == kDeclaredPin) (void)parts_.service.unpin(name);
+  (void)parts_.service.remove(name, control::DryRun::kNo);
+  log_.info("removed {}, which the configuration does not have any more", name);
+  return true;
+}
+
+/// Again at every start: the store may have been wiped.
+void ModelReconciler::warm(const std::string& name) {
+  try {
+    if (parts_.catalog.find(name)) (void)parts_.service.warm(name);
+  } catch (const Error& error) {
+    log_.warning("{} is not fetched: {}", name, error.what());
+  }
+}
+
+/// No error: it is there.
+void ModelReconciler::note(const std::string& name, const Error* error, bool retrying) {
+  state_.with([&](State& state) {
+    const auto known = std::ranges::find(state.missing, name, &api::MissingModel::name);
+    if (known == state.missing.end()) return;
+    if (error == nullptr) {
+      state.missing.erase(known);
+    } else {
+      *known = {name, {weightfs::name(error->code()), error->what()}, retrying};
+    }
+  });
+}
+
+std::vector<api::MissingModel> ModelReconciler::missing() const {
+  std::vector<api::MissingModel> missing =
+      state_.with([](const State& state) { return state.missing; });
+  std::erase_if(missing, [&](const api::MissingModel& each) {
+    return parts_.catalog.find(each.name).has_value();
+  });
+  return missing;
+}
+
+}  // namespace weightfs::cli

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "cli/commands.hpp"
+
+#include "cli/config_diff_text.hpp"
+#include "control/json_codec.hpp"
+
+namespace weightfs::cli {
+
+namespace {
+
+class ReloadCommand final : public Command {
+ public:
+  void declare(Options&) override {}
+
+  ExitCode run(Context& context) override {
+    const api::ConfigDiff diff = context.client().reload();
+    if (context.json()) {
+      context.print_json(control::to_json(diff));
+    } else {
+      context.streams().out << config_diff_text(diff);
+    }
+    return ExitCode::kDone;
+  }
+};
+
+}  // namespace
+
+CommandEntry reload_command() {
+  return {
+      .name = "reload",
+      .summary = "Have the daemon read its configuration again",
+      .text =
+          "Models of the configuration file that are new are added, those that have another source "
+          "come from there, those that are gone are removed once nobody reads them; pins and "
+          "tenants are made what it says. Models that were added by hand stay. Other settings are "
+          "in effect after a restart of the daemon. Prints what differed; a configuration with a "
+          "mistake changes nothing. A source that is slow or out of reach is tried on: 'weightfs "
+          "status' tells. The daemon, and the keeper that runs it, do the same upon SIGHUP.",
+      .make = [] { return std::unique_ptr<Command>(std::make_unique<ReloadCommand>()); },
+  };
+}
+
+}  // namespace weightfs::cli
