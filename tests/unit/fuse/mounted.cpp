@@ -14,8 +14,8 @@ namespace {
 std::unique_ptr<store::Store> open_store(const std::filesystem::path& directory,
                                          const std::string& boot_id, const Clock& clock) {
   return store::Store::open(
-      {.directories = {directory / "store"}, .allow_network_store = false, .boot_id = boot_id}, clock,
-      Log::silent());
+      {.directories = {directory / "store"}, .allow_network_store = false, .boot_id = boot_id},
+      clock, Log::silent());
 }
 
 }  // namespace
