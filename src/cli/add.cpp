@@ -6,6 +6,7 @@
 #include "cli/input_check.hpp"
 #include "cli/printable.hpp"
 #include "cli/progress_line.hpp"
+#include "cli/release_argument.hpp"
 #include "control/json_codec.hpp"
 
 #include <fmt/format.h>
@@ -18,13 +19,24 @@ class AddCommand final : public Command {
  public:
   void declare(Options& options) override {
     options.argument("NAME", "Where it stands below the mount point, as org/name.", request_.name);
-    options.argument("SOURCE",
-                     "Where the truth is: file:///DIR, https://HOST/DIR/, https://HOST/FILE.",
-                     request_.source);
+    options.optional_argument(
+        "SOURCE", "Where the truth is: file:///DIR, https://HOST/DIR/, https://HOST/FILE.",
+        request_.source);
+    options.repeated_option(
+        {"--part", "PART=SOURCE",
+         "Instead of SOURCE, and given again for each part of a release: a PART with a '/' stands "
+         "in that directory (adapters/x), any other (base, tokenizer) at the root."},
+        parts_);
+    options.repeated_option({"--overlay", "PART", "A part whose files take the place of others'."},
+                            overlays_);
   }
 
   ExitCode run(Context& context) override {
     check_name_argument(request_.name);
+    if (request_.source.empty() == parts_.empty()) {
+      throw UsageError("either a SOURCE or --part says where the model comes from");
+    }
+    if (!parts_.empty()) request_.source = release_argument(parts_, overlays_);
     check_source_argument(request_.source);
     const api::Model model = add(context);
     if (context.json()) {
@@ -46,6 +58,8 @@ class AddCommand final : public Command {
   }
 
   api::AddRequest request_;
+  std::vector<std::string> parts_;
+  std::vector<std::string> overlays_;
 };
 
 }  // namespace
@@ -61,7 +75,12 @@ CommandEntry add_command() {
           "out "
           "of reach, or whose shard index names a file that is not there, is not recorded.\n\n"
           "A directory behind http(s) is described by a weightfs.json beside its files ('weightfs "
-          "manifest' writes it) or by a SHA256SUMS.",
+          "manifest' writes it) or by a SHA256SUMS.\n\n"
+          "With --part a model is a release: several sources shown as one tree with one id, which "
+          "is "
+          "updated, pinned, confirmed and rolled back as one. Two parts that have a file of the "
+          "same "
+          "path are refused, unless one of them is the --overlay.",
       .make = [] { return std::unique_ptr<Command>(std::make_unique<AddCommand>()); },
   };
 }

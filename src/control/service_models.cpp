@@ -7,6 +7,7 @@
 #include "control/service.hpp"
 #include "control/shard_index.hpp"
 #include "snapshot/reference.hpp"
+#include "snapshot/release.hpp"
 
 #include <fmt/format.h>
 
@@ -20,6 +21,11 @@ namespace {
 
 /// A source below the mount itself would wait for the daemon that waits for it.
 void refuse_own_mount(const snapshot::Reference& reference, const std::string& mountpoint) {
+  if (reference.scheme() == snapshot::Scheme::kRelease) {
+    for (const auto& part : snapshot::Release::parse(reference.text()).parts()) {
+      refuse_own_mount(part.source, mountpoint);
+    }
+  }
   if (reference.scheme() != snapshot::Scheme::kFile) return;
   struct stat source = {};
   struct stat mount = {};

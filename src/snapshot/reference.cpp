@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "snapshot/byte_text.hpp"
+#include "snapshot/release.hpp"
 
 #include <fmt/format.h>
 
@@ -31,6 +32,7 @@ constexpr std::array kSchemes{
     SchemeName{"hf", Scheme::kHf, "hf://org/name@main"},
     SchemeName{"oci", Scheme::kOci, "oci://host/repository:tag"},
     SchemeName{"s3", Scheme::kS3, "s3://bucket/prefix/"},
+    SchemeName{"release", Scheme::kRelease, "release://base=https://host/llama/&adapters/x=..."},
 };
 
 std::string lower(std::string_view text) {
@@ -124,7 +126,8 @@ Reference Reference::parse(std::string_view text) {
       std::find_if(kSchemes.begin(), kSchemes.end(),
                    [&](const SchemeName& candidate) { return candidate.name == word; });
   if (found == kSchemes.end()) {
-    refuse(word + "://", "has an unknown scheme (file, http, https, hf, oci and s3 are known)",
+    refuse(word + "://",
+           "has an unknown scheme (file, http, https, hf, oci, s3 and release are known)",
            kSchemes[0].example);
   }
   if (text.size() > kMaxReferenceBytes) refuse(text, "is too long", found->example);
@@ -132,6 +135,11 @@ Reference Reference::parse(std::string_view text) {
 
   Reference reference;
   reference.scheme_ = found->scheme;
+  if (found->scheme == Scheme::kRelease) {
+    reference.text_ = Release::parse(std::string(kReleaseScheme) + std::string(rest)).text();
+    reference.locator_ = reference.text_.substr(kReleaseScheme.size());
+    return reference;
+  }
   if (found->scheme == Scheme::kFile) {
     if (rest.find('\0') != std::string_view::npos) refuse(text, "has a NUL byte", found->example);
     reference.locator_ = normal_file_path(text, rest, found->example);
@@ -152,10 +160,25 @@ Reference Reference::parse(std::string_view text) {
   return reference;
 }
 
+namespace {
+
+std::string shown_release(std::string_view text) {
+  try {
+    return Release::parse(text).shown();
+  } catch (const Error&) {
+    return std::string(kReleaseScheme) + "...";
+  }
+}
+
+}  // namespace
+
 std::string shown_source(std::string_view text) {
   const std::size_t separator = text.find("://");
   const bool has_scheme = separator != std::string_view::npos;
   if (has_scheme && lower(text.substr(0, separator)) == "file") return std::string(text);
+  if (has_scheme && lower(text.substr(0, separator + 3)) == kReleaseScheme) {
+    return shown_release(text);
+  }
   const std::size_t begin = has_scheme ? separator + 3 : 0;
   const std::size_t query = std::min(text.find_first_of("?#", begin), text.size());
   const std::size_t path = std::min(text.find('/', begin), query);

@@ -7,10 +7,11 @@
 
 namespace weightfs::snapshot {
 
-enum class Scheme { kFile, kHttp, kHttps, kHf, kOci, kS3 };
+enum class Scheme { kFile, kHttp, kHttps, kHf, kOci, kS3, kRelease };
 
 /// What a person writes for a source: `file:///data/llama`, `https://host/models/llama/`,
-/// `hf://org/name@main`. A value; parsing touches neither disk nor network.
+/// `hf://org/name@main`, or several of them as `release://...` (snapshot::Release). A value;
+/// parsing touches neither disk nor network.
 class Reference {
  public:
   /// Error(kInvalid) with what is wrong and an example of what is right. For http(s) the URL may
@@ -18,7 +19,8 @@ class Reference {
   [[nodiscard]] static Reference parse(std::string_view text);
 
   [[nodiscard]] Scheme scheme() const noexcept { return scheme_; }
-  /// Without the scheme and "://": an absolute path for file, host and path for the others.
+  /// Without the scheme and "://": an absolute path for file, host and path for the others
+  /// (of a release, its parts).
   [[nodiscard]] const std::string& locator() const noexcept { return locator_; }
   /// What a person wrote, normalised (file paths without trailing '/').
   [[nodiscard]] const std::string& text() const noexcept { return text_; }

@@ -3,10 +3,29 @@
 #include "source/source_factory.hpp"
 
 #include "base/error.hpp"
+#include "snapshot/release.hpp"
 #include "source/file/file_source.hpp"
 #include "source/http/http_source.hpp"
+#include "source/release/release_source.hpp"
+
+#include <memory>
+#include <utility>
+#include <vector>
 
 namespace weightfs::source {
+
+namespace {
+
+SourcePtr make_release(const snapshot::Reference& reference, net::HttpClient& http) {
+  auto release = snapshot::Release::parse(reference.text());
+  std::vector<SourcePtr> sources;
+  for (const snapshot::ReleasePart& part : release.parts()) {
+    sources.push_back(make_source(part.source, http));
+  }
+  return std::make_shared<ReleaseSource>(std::move(release), std::move(sources));
+}
+
+}  // namespace
 
 SourcePtr make_source(const snapshot::Reference& reference, net::HttpClient& http) {
   switch (reference.scheme()) {
@@ -15,6 +34,8 @@ SourcePtr make_source(const snapshot::Reference& reference, net::HttpClient& htt
     case snapshot::Scheme::kHttp:
     case snapshot::Scheme::kHttps:
       return std::make_shared<HttpSource>(reference, http);
+    case snapshot::Scheme::kRelease:
+      return make_release(reference, http);
     case snapshot::Scheme::kHf:
     case snapshot::Scheme::kOci:
     case snapshot::Scheme::kS3:
