@@ -44,6 +44,11 @@ struct EvictOptions {
   bool dry_run = false;
 };
 
+struct UpdateOptions {
+  bool cold = false;           ///< flip before the new revision is fetched
+  bool allow_missing = false;  ///< as of AddRequest
+};
+
 /// Talks to the daemon of this machine over its control socket. Blocking; each call is one request,
 /// and the long ones (add, update, verify) ask again until the daemon is done, however long that
 /// takes, as long as it answers; giving up on one does not stop it there. A daemon that dies over a
@@ -67,7 +72,7 @@ class Client {
 
   Model add(const AddRequest& request, const OnProgress& on_progress = {});
   /// `cold` flips the name before the new revision is fetched.
-  UpdateResult update(const std::string& name, bool cold = false,
+  UpdateResult update(const std::string& name, const UpdateOptions& options = {},
                       const OnProgress& on_progress = {});
   /// All of the store where `name` is empty.
   VerifyResult verify(const std::string& name = {}, const OnProgress& on_progress = {});

@@ -11,6 +11,8 @@ namespace weightfs::api {
 struct AddRequest {
   std::string name;
   std::string source;
+  /// Take it though a file is missing that its loader will need.
+  bool allow_missing = false;
   bool operator==(const AddRequest&) const = default;
 };
 

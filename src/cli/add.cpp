@@ -21,6 +21,8 @@ class AddCommand final : public Command {
     options.argument("SOURCE",
                      "Where the truth is: file:///DIR, https://HOST/DIR/, https://HOST/FILE.",
                      request_.source);
+    options.flag("--allow-missing", "Take it though a file is missing that its loader will need.",
+                 request_.allow_missing);
   }
 
   ExitCode run(Context& context) override {
@@ -59,7 +61,8 @@ CommandEntry add_command() {
           "is "
           "fetched: files come when they are read, or with 'weightfs warm NAME'. A source that is "
           "out "
-          "of reach, or whose shard index names a file that is not there, is not recorded.\n\n"
+          "of reach, or that lacks a file that its loader will need (a shard of the index, "
+          "config.json, a tokenizer), is not recorded.\n\n"
           "A directory behind http(s) is described by a weightfs.json beside its files ('weightfs "
           "manifest' writes it) or by a SHA256SUMS.",
       .make = [] { return std::unique_ptr<Command>(std::make_unique<AddCommand>()); },

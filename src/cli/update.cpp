@@ -17,7 +17,10 @@ class UpdateCommand final : public Command {
  public:
   void declare(Options& options) override {
     options.argument("NAME", "The model.", name_);
-    options.flag("--cold", "Do not fetch the new revision first.", cold_);
+    options.flag("--cold", "Do not fetch the new revision first.", how_.cold);
+    options.flag("--allow-missing",
+                 "Take the new revision though a file is missing that its loader will need.",
+                 how_.allow_missing);
   }
 
   ExitCode run(Context& context) override {
@@ -38,14 +41,14 @@ class UpdateCommand final : public Command {
  private:
   api::UpdateResult update(Context& context) const {
     ProgressLine line(context.streams());
-    return context.client().update(name_, cold_, [&](const api::JobProgress& progress) {
+    return context.client().update(name_, how_, [&](const api::JobProgress& progress) {
       line.update(std::chrono::steady_clock::now(), fmt::format("{}  {}", name_, progress.stage),
                   progress.bytes, progress.total);
     });
   }
 
   std::string name_;
-  bool cold_ = false;
+  api::UpdateOptions how_;
 };
 
 }  // namespace
@@ -58,7 +61,9 @@ CommandEntry update_command() {
           "Asks the source again. Where it has something new, all of that is fetched and verified "
           "first, and then the name shows the new revision in one step: no reader ever sees files "
           "of "
-          "two revisions. The old revision stays, as NAME@REVISION. An update that is interrupted "
+          "two revisions. The old revision stays, as NAME@REVISION. One that lacks a shard of its "
+          "index, its "
+          "config.json or its tokenizer is refused. An update that is interrupted "
           "here goes on in the daemon; asking again joins it.",
       .make = [] { return std::unique_ptr<Command>(std::make_unique<UpdateCommand>()); },
   };

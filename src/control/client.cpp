@@ -261,9 +261,12 @@ Model Client::add(const AddRequest& request, const OnProgress& on_progress) {
   });
 }
 
-UpdateResult Client::update(const std::string& name, bool cold, const OnProgress& on_progress) {
+UpdateResult Client::update(const std::string& name, const UpdateOptions& options,
+                            const OnProgress& on_progress) {
   return Connection::checked([&] {
-    const std::string target = model_target(name, ":update") + (cold ? "?cold=1" : "");
+    const std::string target =
+        fmt::format("{}?cold={:d}&allow_missing={:d}", model_target(name, ":update"), options.cold,
+                    options.allow_missing);
     return decoded<UpdateResult>(connection_->follow(Method::kPost, target, {}, on_progress));
   });
 }

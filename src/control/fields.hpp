@@ -106,6 +106,7 @@ void each_field(IsValue<api::JobProgress> auto& value, auto&& visit) {
 void each_field(IsValue<api::AddRequest> auto& value, auto&& visit) {
   visit("name", value.name);
   visit("source", value.source);
+  visit("allow_missing", value.allow_missing);
 }
 
 void each_field(IsValue<api::PinRequest> auto& value, auto&& visit) {

@@ -22,6 +22,12 @@ struct Job {
 enum class DryRun { kNo, kYes };
 /// Whether the new revision is fetched before the name shows it.
 enum class Staging { kWarm, kCold };
+/// What a listing that lacks a file that loaders need is taken for.
+enum class Missing { kRefused, kAllowed };
+struct UpdateHow {
+  Staging staging = Staging::kWarm;
+  Missing missing = Missing::kRefused;
+};
 /// What becomes of files that another model has as well.
 enum class Shared { kKeep, kEvict };
 enum class Unmount { kNow, kLazy };
@@ -45,7 +51,8 @@ class Operations {
   /// Resolves and checks the source, and only then records the name.
   virtual api::Model add(const api::AddRequest& request, const Job& job) = 0;
   /// Resolves again; fetches what is new and flips the name in one step.
-  virtual api::UpdateResult update(const std::string& name, Staging staging, const Job& job) = 0;
+  virtual api::UpdateResult update(const std::string& name, const UpdateHow& how,
+                                   const Job& job) = 0;
   /// As update, from another source, which is the model's from then on.
   virtual api::UpdateResult resource(const std::string& name, const std::string& source,
                                      const Job& job) = 0;

@@ -31,7 +31,7 @@ struct RouteCall {
 /// ("?dryrun=1" of a removal) than superfluous.
 struct Accepted {
   enum class Body { kNone, kObject };  ///< an object's keys are checked where it is read
-  std::array<std::string_view, 2> parameters = {};
+  std::array<std::string_view, 4> parameters = {};
   Body body = Body::kNone;
 };
 
@@ -69,7 +69,7 @@ std::span<const Router::Route> Router::routes() noexcept {
             "/v1/models/",
             "update",
             &Router::update,
-            {.parameters = {"cold", "wait"}}},
+            {.parameters = {"cold", "allow_missing", "wait"}}},
       Route{Method::kPost, "/v1/models/", "warm", &Router::warm},
       Route{Method::kPost, "/v1/models/", "pin", &Router::pin, kObject},
       Route{Method::kPost, "/v1/models/", "unpin", &Router::unpin},
@@ -301,17 +301,22 @@ Response Router::add(const RouteCall& call) {
     throw Error(Errc::kInvalid, R"(the body must be {"name": "org/name", "source": "..."})");
   }
   const JobId id = jobs_.start(
-      fmt::format("add {} {}", request.name, request.source),
+      fmt::format("add {}", encode(request)),
       [this, request](const Job& job) { return encode(operations_.add(request, job)); });
   return job_answer(id, call);
 }
 
 Response Router::update(const RouteCall& call) {
-  const Staging staging = call.target.flag("cold") ? Staging::kCold : Staging::kWarm;
-  const JobId id = jobs_.start(fmt::format("update {}", call.rest),
-                               [this, name = call.rest, staging](const Job& job) {
-                                 return encode(operations_.update(name, staging, job));
-                               });
+  const UpdateHow how{
+      .staging = call.target.flag("cold") ? Staging::kCold : Staging::kWarm,
+      .missing = call.target.flag("allow_missing") ? Missing::kAllowed : Missing::kRefused,
+  };
+  const JobId id =
+      jobs_.start(fmt::format("update {} {:d} {:d}", call.rest, how.staging == Staging::kCold,
+                              how.missing == Missing::kAllowed),
+                  [this, name = call.rest, how](const Job& job) {
+                    return encode(operations_.update(name, how, job));
+                  });
   return job_answer(id, call);
 }
 

@@ -54,7 +54,7 @@ class Service final : public Operations {
   std::vector<api::Model> models() override;
   api::ModelDetail model(const std::string& name) override;
   api::Model add(const api::AddRequest& request, const Job& job) override;
-  api::UpdateResult update(const std::string& name, Staging staging, const Job& job) override;
+  api::UpdateResult update(const std::string& name, const UpdateHow& how, const Job& job) override;
   api::UpdateResult resource(const std::string& name, const std::string& source,
                              const Job& job) override;
   api::Model confirm(const std::string& name) override;
@@ -91,6 +91,9 @@ class Service final : public Operations {
                                               const Job& job) const;
   void check_complete(const snapshot::SnapshotPtr& snapshot, const source::SourcePtr& source,
                       const Job& job) const;
+  [[nodiscard]] std::optional<std::string> missing_file(const snapshot::SnapshotPtr& snapshot,
+                                                        const source::SourcePtr& source,
+                                                        const Job& job) const;
   void fetch_all(const snapshot::SnapshotPtr& snapshot, const source::SourcePtr& source,
                  const Job& job) const;
 

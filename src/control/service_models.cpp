@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "base/thread.hpp"
 #include "control/file_content.hpp"
+#include "control/required_files.hpp"
 #include "control/residency.hpp"
 #include "control/service.hpp"
 #include "control/shard_index.hpp"
@@ -126,16 +127,37 @@ snapshot::SnapshotPtr Service::resolve(const source::SourcePtr& source, const Jo
 
 void Service::check_complete(const snapshot::SnapshotPtr& snapshot, const source::SourcePtr& source,
                              const Job& job) const {
-  for (const std::size_t index : shard_indexes(*snapshot)) {
+  if (const auto missing = missing_file(snapshot, source, job)) {
+    throw Error(Errc::kInvalid,
+                fmt::format("{} is incomplete: {} (--allow-missing takes it as it is)",
+                            source->describe(), *missing));
+  }
+}
+
+/// A sentence about the first file that loaders will ask for in vain.
+std::optional<std::string> Service::missing_file(const snapshot::SnapshotPtr& snapshot,
+                                                 const source::SourcePtr& source,
+                                                 const Job& job) const {
+  const auto content = [&](std::size_t index) {
     job.report({.stage = "checking"});
-    const fetch::Target target{.snapshot = snapshot, .file_index = index, .source = source};
-    const std::string& path = target.file().path;
-    const std::string content = file_content(parts_.fetcher, target, job.stop);
-    if (const auto missing = missing_shard(*snapshot, path, content)) {
-      throw Error(Errc::kInvalid, fmt::format("{} is incomplete: {} names {}, which is not there",
-                                              source->describe(), path, *missing));
+    return file_content(parts_.fetcher,
+                        {.snapshot = snapshot, .file_index = index, .source = source}, job.stop);
+  };
+  if (const auto config = missing_config(*snapshot)) {
+    return fmt::format("weights without {}, which is not there", *config);
+  }
+  for (const std::size_t index : shard_indexes(*snapshot)) {
+    const std::string& path = snapshot->files()[index].path;
+    if (const auto missing = missing_shard(*snapshot, path, content(index))) {
+      return fmt::format("{} names {}, which is not there", path, *missing);
     }
   }
+  const auto config = config_without_tokenizer(*snapshot);
+  if (config && needs_tokenizer(content(*config))) {
+    return fmt::format("a tokenizer, which {} asks for, is not there",
+                       snapshot->files()[*config].path);
+  }
+  return std::nullopt;
 }
 
 api::Model Service::add(const api::AddRequest& request, const Job& job) {
@@ -151,12 +173,12 @@ api::Model Service::add(const api::AddRequest& request, const Job& job) {
   refuse_own_mount(reference, parts_.mount.mount_info().mountpoint);
   const source::SourcePtr source = parts_.sources.get(source_text);
   const snapshot::SnapshotPtr snapshot = resolve(source, job);
-  check_complete(snapshot, source, job);
+  if (!request.allow_missing) check_complete(snapshot, source, job);
   parts_.catalog.add(request.name, source_text, snapshot);
   return summary_of(request.name);
 }
 
-api::UpdateResult Service::update(const std::string& name, Staging staging, const Job& job) {
+api::UpdateResult Service::update(const std::string& name, const UpdateHow& how, const Job& job) {
   const catalog::Model model = require(name);
   const std::string from = current(model)->revision();
   const source::SourcePtr source = parts_.sources.get(model.source);
@@ -164,10 +186,10 @@ api::UpdateResult Service::update(const std::string& name, Staging staging, cons
   if (found->key() == model.current) {
     return {.name = name, .changed = false, .from = from, .to = from};
   }
-  check_complete(found, source, job);
+  if (how.missing == Missing::kRefused) check_complete(found, source, job);
   // Staged before it is fetched, so that what is learned of it is kept.
   parts_.catalog.stage(name, found);
-  if (staging == Staging::kWarm && keeps()) fetch_all(found, source, job);
+  if (how.staging == Staging::kWarm && keeps()) fetch_all(found, source, job);
   parts_.catalog.flip(name, found);
   return {.name = name, .changed = true, .from = from, .to = found->revision()};
 }
@@ -177,7 +199,7 @@ api::UpdateResult Service::resource(const std::string& name, const std::string& 
   const std::string before = require(name).source;
   parts_.catalog.set_source(name, source);
   try {
-    return update(name, Staging::kWarm, job);
+    return update(name, {}, job);
   } catch (...) {
     parts_.catalog.set_source(name, before);
     throw;

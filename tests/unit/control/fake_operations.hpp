@@ -63,7 +63,8 @@ class FakeOperations final : public control::Operations {
   }
 
   api::Model add(const api::AddRequest& request, const control::Job& job) override {
-    record("add " + request.name + " " + request.source);
+    record("add " + request.name + " " + request.source +
+           (request.allow_missing ? " allow_missing" : ""));
     pass_gate(job, {"resolving", 0, 0});
     if (request.source.ends_with("missing")) throw Error(Errc::kNotFound, "no such source");
     if (request.source.ends_with("away")) throw TransientError(Errc::kUnavailable, "no answer");
@@ -71,9 +72,10 @@ class FakeOperations final : public control::Operations {
     state.with([&](State& s) { s.models.push_back(model); });
     return model;
   }
-  api::UpdateResult update(const std::string& name, control::Staging staging,
+  api::UpdateResult update(const std::string& name, const control::UpdateHow& how,
                            const control::Job& job) override {
-    record("update " + name + (staging == control::Staging::kCold ? " cold" : ""));
+    record("update " + name + (how.staging == control::Staging::kCold ? " cold" : "") +
+           (how.missing == control::Missing::kAllowed ? " allow_missing" : ""));
     (void)find(name);
     pass_gate(job, {"fetching", 5, 10});
     return {.name = name, .changed = true, .from = "old", .to = "new"};
