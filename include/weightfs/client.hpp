@@ -5,6 +5,7 @@
 #include "weightfs/values.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -33,7 +34,7 @@ struct ClientOptions {
   std::string socket = "/run/weightfs/control.sock";
   /// How long a daemon that is there may owe an answer. Long enough for one that was killed to be
   /// started again: where its keeper listens on, the request waits for the successor. remove,
-  /// evict and unmount, which the daemon may rightly take long for, have six times as much.
+  /// evict, prune and unmount, which the daemon may rightly take long for, have six times as much.
   std::chrono::milliseconds patience{20'000};
   /// When every call is over, give or take half a second, whatever the daemon does.
   std::optional<std::chrono::steady_clock::time_point> deadline;
@@ -41,6 +42,17 @@ struct ClientOptions {
 
 struct EvictOptions {
   bool shared = false;  ///< also what other models have, but for pinned ones
+  bool dry_run = false;
+};
+
+struct UpdateOptions {
+  bool cold = false;           ///< flip before the new revision is fetched
+  bool allow_missing = false;  ///< as of AddRequest
+  bool now = false;            ///< do not wait for who is loading through the name
+};
+
+struct PruneOptions {
+  std::uint64_t keep = 0;  ///< so many old revisions of each model stay, the newest
   bool dry_run = false;
 };
 
@@ -67,7 +79,7 @@ class Client {
 
   Model add(const AddRequest& request, const OnProgress& on_progress = {});
   /// `cold` flips the name before the new revision is fetched.
-  UpdateResult update(const std::string& name, bool cold = false,
+  UpdateResult update(const std::string& name, const UpdateOptions& options = {},
                       const OnProgress& on_progress = {});
   /// All of the store where `name` is empty.
   VerifyResult verify(const std::string& name = {}, const OnProgress& on_progress = {});
@@ -78,6 +90,8 @@ class Client {
   Model confirm(const std::string& name);
   UpdateResult rollback(const std::string& name);
   Freed evict(const std::string& name, const EvictOptions& options = {});
+  /// Of all models where `name` is empty.
+  Pruned prune(const std::string& name = {}, const PruneOptions& options = {});
   Freed remove(const std::string& name, bool dry_run = false);
   ConfigDiff config_diff();
   ConfigDiff reload();

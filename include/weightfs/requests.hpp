@@ -11,6 +11,10 @@ namespace weightfs::api {
 struct AddRequest {
   std::string name;
   std::string source;
+  /// Take it though a file is missing that its loader will need.
+  bool allow_missing = false;
+  /// The id of the snapshot that it must be, 64 hexadecimal digits; empty: whatever there is.
+  std::string expect;
   bool operator==(const AddRequest&) const = default;
 };
 

@@ -15,6 +15,18 @@
 /// times seconds since 1970.
 namespace weightfs::api {
 
+/// A revision that a name shows, or showed before. `reference` and `snapshot` are what `add` takes
+/// to get the same bytes elsewhere: as source and as what to expect.
+struct Revision {
+  std::string revision;   ///< stands below the mount as NAME@REVISION
+  std::string snapshot;   ///< its id; empty while provisional
+  std::string key;        ///< as of Model
+  std::string reference;  ///< SOURCE@ID; SOURCE@KEY while provisional; without a query
+  bool current = false;
+  bool confirmed = false;
+  bool operator==(const Revision&) const = default;
+};
+
 struct Model {
   std::string name;
   std::string source;        ///< "..." in place of a query, which may hold a secret
@@ -33,6 +45,7 @@ struct Model {
   std::string pin_reason;
   std::uint64_t file_count = 0;
   std::uint64_t revisions = 0;
+  std::vector<Revision> known_revisions;  ///< oldest first
   std::int64_t added = 0;
   std::int64_t updated = 0;
   bool operator==(const Model&) const = default;
@@ -73,6 +86,8 @@ struct UpdateResult {
   bool changed = false;
   std::string from;  ///< revision before
   std::string to;    ///< revision now
+  /// A consumer that was loading through the name when it moved on: it may have files of both.
+  std::string loader;
   bool operator==(const UpdateResult&) const = default;
 };
 
@@ -87,6 +102,26 @@ struct Freed {
   std::uint64_t shared_blobs = 0;
   std::uint64_t shared_bytes = 0;
   bool operator==(const Freed&) const = default;
+};
+
+/// What a name showed before, and prune took away or left.
+struct OldRevision {
+  std::string name;
+  std::string revision;
+  std::string key;
+  /// Why it stays: "confirmed", "shown" (by another name), "open", "fetching", "newest" (--keep).
+  std::string kept;
+  bool operator==(const OldRevision&) const = default;
+};
+
+/// What prune did, or would do.
+struct Pruned {
+  bool dry_run = false;
+  std::vector<OldRevision> removed;
+  std::vector<OldRevision> kept;
+  std::uint64_t blobs = 0;
+  std::uint64_t bytes = 0;
+  bool operator==(const Pruned&) const = default;
 };
 
 struct CorruptBlob {

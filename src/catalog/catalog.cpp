@@ -132,12 +132,30 @@ void Catalog::set_source(const std::string& name, const std::string& source) {
   state_->update_models([&](Models& models, Models&) { require(models, name).source = source; });
 }
 
+void Catalog::forget(const std::string& name, const std::vector<Digest>& revisions) {
+  state_->update_models([&](Models& models, Models&) {
+    Model& model = require(models, name);
+    std::erase_if(model.revisions, [&](const Digest& key) {
+      return key != model.current && model.confirmed != key &&
+             std::ranges::find(revisions, key) != revisions.end();
+    });
+  });
+}
+
 void Catalog::set_pinned(const std::string& name, bool pinned, const std::string& reason) {
   state_->update_models([&](Models& models, Models&) {
     Model& model = require(models, name);
     model.pinned = pinned;
     model.pin_reason = pinned ? reason : "";
   });
+}
+
+void Catalog::consider(const SnapshotPtr& snapshot) {
+  state_->consider(snapshot);
+}
+
+void Catalog::dismiss(const Digest& snapshot_key) {
+  state_->dismiss(snapshot_key);
 }
 
 void Catalog::learn(const Digest& snapshot_key, std::size_t file_index, const Digest& sha256) {
@@ -190,7 +208,8 @@ SnapshotPtr Catalog::revision(const std::string& name, std::string_view text) co
     for (const Digest& key : model->second.revisions) {
       const auto found = tables.snapshots.find(key);
       if (found == tables.snapshots.end() || !names_revision(*found->second, text)) continue;
-      if (match) return nullptr;  // ambiguous
+      const bool same_bytes = match && match->id() && match->id() == found->second->id();
+      if (match && !same_bytes) return nullptr;  // ambiguous
       match = found->second;
     }
     return match;

@@ -19,9 +19,10 @@ class AddCommand final : public Command {
  public:
   void declare(Options& options) override {
     options.argument("NAME", "Where it stands below the mount point, as org/name.", request_.name);
-    options.optional_argument(
-        "SOURCE", "Where the truth is: file:///DIR, https://HOST/DIR/, https://HOST/FILE.",
-        request_.source);
+    options.optional_argument("SOURCE",
+                              "Where the truth is: file:///DIR, https://HOST/DIR/, "
+                              "https://HOST/FILE; with @REVISION after it, exactly that.",
+                              request_.source);
     options.repeated_option(
         {"--part", "PART=SOURCE",
          "Instead of SOURCE, and given again for each part of a release: a PART with a '/' stands "
@@ -29,6 +30,9 @@ class AddCommand final : public Command {
         parts_);
     options.repeated_option({"--overlay", "PART", "A part whose files take the place of others'."},
                             overlays_);
+    options.option({"--expect", "SNAPSHOT_ID", "Refuse anything else."}, request_.expect);
+    options.flag("--allow-missing", "Take it though a file is missing that its loader will need.",
+                 request_.allow_missing);
   }
 
   ExitCode run(Context& context) override {
@@ -73,7 +77,14 @@ CommandEntry add_command() {
           "is "
           "fetched: files come when they are read, or with 'weightfs warm NAME'. A source that is "
           "out "
-          "of reach, or whose shard index names a file that is not there, is not recorded.\n\n"
+          "of reach, or that lacks a file that its loader will need (a shard of the index, "
+          "config.json, a tokenizer), is not recorded.\n\n"
+          "'weightfs ls --json' shows, for each revision known, the 'reference' and the 'snapshot' "
+          "that give the same bytes on another node: 'weightfs add NAME REFERENCE --expect "
+          "SNAPSHOT'. A REVISION is the id of a snapshot (64 hexadecimal digits), or the key of "
+          "one "
+          "that has no id yet. Where the source lists no digests, all of it is fetched first, to "
+          "learn what it is. A name that was added with a REVISION is not updated to another.\n\n"
           "A directory behind http(s) is described by a weightfs.json beside its files ('weightfs "
           "manifest' writes it) or by a SHA256SUMS.\n\n"
           "With --part a model is a release: several sources shown as one tree with one id, which "

@@ -50,6 +50,8 @@ struct Settings {
   cache::Limits limits{};
   std::chrono::milliseconds rollback_window{};
   std::chrono::milliseconds confirm_after{};  ///< 0: never
+  bool require_digest{};
+  std::chrono::milliseconds flip_wait{};  ///< 0: not at all
   fetch::Verify verify{};
   vfs::CheckPolicy verify_open{};
   bool passthrough{};

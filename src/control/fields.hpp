@@ -9,6 +9,15 @@ namespace weightfs::control {
 
 // As in status_fields.hpp, for all other values.
 
+void each_field(IsValue<api::Revision> auto& value, auto&& visit) {
+  visit("revision", value.revision);
+  visit("snapshot", value.snapshot);
+  visit("key", value.key);
+  visit("reference", value.reference);
+  visit("current", value.current);
+  visit("confirmed", value.confirmed);
+}
+
 void each_field(IsValue<api::Model> auto& value, auto&& visit) {
   visit("name", value.name);
   visit("source", value.source);
@@ -25,6 +34,7 @@ void each_field(IsValue<api::Model> auto& value, auto&& visit) {
   visit("pin_reason", value.pin_reason);
   visit("file_count", value.file_count);
   visit("revisions", value.revisions);
+  visit("known_revisions", value.known_revisions);
   visit("added", value.added);
   visit("updated", value.updated);
 }
@@ -59,6 +69,7 @@ void each_field(IsValue<api::UpdateResult> auto& value, auto&& visit) {
   visit("changed", value.changed);
   visit("from", value.from);
   visit("to", value.to);
+  visit("loader", value.loader);
 }
 
 void each_field(IsValue<api::Freed> auto& value, auto&& visit) {
@@ -68,6 +79,21 @@ void each_field(IsValue<api::Freed> auto& value, auto&& visit) {
   visit("bytes", value.bytes);
   visit("shared_blobs", value.shared_blobs);
   visit("shared_bytes", value.shared_bytes);
+}
+
+void each_field(IsValue<api::OldRevision> auto& value, auto&& visit) {
+  visit("name", value.name);
+  visit("revision", value.revision);
+  visit("key", value.key);
+  visit("kept", value.kept);
+}
+
+void each_field(IsValue<api::Pruned> auto& value, auto&& visit) {
+  visit("dry_run", value.dry_run);
+  visit("removed", value.removed);
+  visit("kept", value.kept);
+  visit("blobs", value.blobs);
+  visit("bytes", value.bytes);
 }
 
 void each_field(IsValue<api::CorruptBlob> auto& value, auto&& visit) {
@@ -106,6 +132,8 @@ void each_field(IsValue<api::JobProgress> auto& value, auto&& visit) {
 void each_field(IsValue<api::AddRequest> auto& value, auto&& visit) {
   visit("name", value.name);
   visit("source", value.source);
+  visit("allow_missing", value.allow_missing);
+  visit("expect", value.expect);
 }
 
 void each_field(IsValue<api::PinRequest> auto& value, auto&& visit) {

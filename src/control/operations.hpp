@@ -22,6 +22,15 @@ struct Job {
 enum class DryRun { kNo, kYes };
 /// Whether the new revision is fetched before the name shows it.
 enum class Staging { kWarm, kCold };
+/// What a listing that lacks a file that loaders need is taken for.
+enum class Missing { kRefused, kAllowed };
+/// Whether the flip waits for who is loading through the name.
+enum class Flip { kPatient, kNow };
+struct UpdateHow {
+  Staging staging = Staging::kWarm;
+  Missing missing = Missing::kRefused;
+  Flip flip = Flip::kPatient;
+};
 /// What becomes of files that another model has as well.
 enum class Shared { kKeep, kEvict };
 enum class Unmount { kNow, kLazy };
@@ -45,7 +54,8 @@ class Operations {
   /// Resolves and checks the source, and only then records the name.
   virtual api::Model add(const api::AddRequest& request, const Job& job) = 0;
   /// Resolves again; fetches what is new and flips the name in one step.
-  virtual api::UpdateResult update(const std::string& name, Staging staging, const Job& job) = 0;
+  virtual api::UpdateResult update(const std::string& name, const UpdateHow& how,
+                                   const Job& job) = 0;
   /// As update, from another source, which is the model's from then on.
   virtual api::UpdateResult resource(const std::string& name, const std::string& source,
                                      const Job& job) = 0;
@@ -56,6 +66,9 @@ class Operations {
   /// Frees what only this model has; with Shared::kEvict also what others have, but for pinned
   /// ones.
   virtual api::Freed evict(const std::string& name, Shared shared, DryRun dry_run) = 0;
+  /// Takes old revisions from a model, or from all where `name` is empty, and what only they had
+  /// from the store; but for the `keep` newest of each, and those that somebody needs.
+  virtual api::Pruned prune(const std::string& name, std::uint64_t keep, DryRun dry_run) = 0;
   /// Starts fetching what is not there, or joins; progress() tells the rest.
   virtual api::Progress warm(const std::string& name) = 0;
   /// Pinning also warms: it is the decision to keep.

@@ -31,7 +31,7 @@ struct RouteCall {
 /// ("?dryrun=1" of a removal) than superfluous.
 struct Accepted {
   enum class Body { kNone, kObject };  ///< an object's keys are checked where it is read
-  std::array<std::string_view, 2> parameters = {};
+  std::array<std::string_view, 4> parameters = {};
   Body body = Body::kNone;
 };
 
@@ -53,6 +53,7 @@ struct Router::Route {
 std::span<const Router::Route> Router::routes() noexcept {
   static constexpr Accepted kWait{.parameters = {"wait"}};
   static constexpr Accepted kObject{.body = Accepted::Body::kObject};
+  static constexpr Accepted kPrune{.parameters = {"dry_run", "keep"}};
   static constexpr std::array kRoutes{
       Route{Method::kGet, "/v1/status", "", &Router::status},
       Route{Method::kGet, "/v1/fills", "", &Router::fills},
@@ -69,7 +70,7 @@ std::span<const Router::Route> Router::routes() noexcept {
             "/v1/models/",
             "update",
             &Router::update,
-            {.parameters = {"cold", "wait"}}},
+            {.parameters = {"cold", "allow_missing", "now", "wait"}}},
       Route{Method::kPost, "/v1/models/", "warm", &Router::warm},
       Route{Method::kPost, "/v1/models/", "pin", &Router::pin, kObject},
       Route{Method::kPost, "/v1/models/", "unpin", &Router::unpin},
@@ -80,6 +81,8 @@ std::span<const Router::Route> Router::routes() noexcept {
             "evict",
             &Router::evict,
             {.parameters = {"dry_run", "shared"}}},
+      Route{Method::kPost, "/v1/models/", "prune", &Router::prune, kPrune},
+      Route{Method::kPost, "/v1/prune", "", &Router::prune, kPrune},
       Route{Method::kPost, "/v1/models/", "verify", &Router::verify, kWait},
       Route{Method::kPost, "/v1/verify", "", &Router::verify, kWait},
       Route{Method::kGet, "/v1/why", "", &Router::why, {.parameters = {"path"}}},
@@ -291,6 +294,13 @@ Response Router::evict(const RouteCall& call) {
   return success(operations_.evict(call.rest, shared, call.dry_run()));
 }
 
+Response Router::prune(const RouteCall& call) {
+  const auto keep = call.target.parameters.find("keep");
+  const std::uint64_t kept =
+      keep == call.target.parameters.end() ? 0 : parse_number(keep->second, "keep");
+  return success(operations_.prune(call.rest, kept, call.dry_run()));
+}
+
 Response Router::pin(const RouteCall& call) {
   return success(operations_.pin(call.rest, read_request<api::PinRequest>(call.body).reason));
 }
@@ -301,17 +311,23 @@ Response Router::add(const RouteCall& call) {
     throw Error(Errc::kInvalid, R"(the body must be {"name": "org/name", "source": "..."})");
   }
   const JobId id = jobs_.start(
-      fmt::format("add {} {}", request.name, request.source),
+      fmt::format("add {}", encode(request)),
       [this, request](const Job& job) { return encode(operations_.add(request, job)); });
   return job_answer(id, call);
 }
 
 Response Router::update(const RouteCall& call) {
-  const Staging staging = call.target.flag("cold") ? Staging::kCold : Staging::kWarm;
-  const JobId id = jobs_.start(fmt::format("update {}", call.rest),
-                               [this, name = call.rest, staging](const Job& job) {
-                                 return encode(operations_.update(name, staging, job));
-                               });
+  const UpdateHow how{
+      .staging = call.target.flag("cold") ? Staging::kCold : Staging::kWarm,
+      .missing = call.target.flag("allow_missing") ? Missing::kAllowed : Missing::kRefused,
+      .flip = call.target.flag("now") ? Flip::kNow : Flip::kPatient,
+  };
+  const JobId id =
+      jobs_.start(fmt::format("update {} {:d} {:d} {:d}", call.rest, how.staging == Staging::kCold,
+                              how.missing == Missing::kAllowed, how.flip == Flip::kNow),
+                  [this, name = call.rest, how](const Job& job) {
+                    return encode(operations_.update(name, how, job));
+                  });
   return job_answer(id, call);
 }
 

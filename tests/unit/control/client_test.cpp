@@ -88,32 +88,34 @@ TEST_CASE("every call of the client reaches its operation and brings the value b
   CHECK(client.model("org/m").files.front().path == "bytes-\xfe");
   CHECK(client.model("org/m").model.file_count == 2);
   CHECK(client.model("strange: 100%/\xff").model.name == "strange: 100%/\xff");
-  CHECK(client.add({.name = "new", .source = "file:///a b"}).file_count == 4);
+  CHECK(client.add({.name = "new", .source = "file:///a b", .expect = "id"}).file_count == 4);
   CHECK(client.update("org/m").to == "new");
   CHECK(client.verify().corrupt.front().files.front() == "org/m/x");
   (void)client.verify("org/m");
-  (void)client.update("org/m", true);
+  (void)client.update("org/m", {.cold = true, .allow_missing = true, .now = true});
   (void)client.warm("org/m");
   (void)client.progress("org/m");
   CHECK(client.pin("org/m", {.reason = "a \"good\" one"}).pin_reason == "a \"good\" one");
   (void)client.unpin("org/m");
   CHECK(client.evict("org/m", {.dry_run = true}).dry_run);
+  CHECK(client.prune("org/m", {.keep = 1, .dry_run = true}).kept.front().kept == "confirmed");
+  CHECK(client.prune().removed.size() == 1);
   CHECK_FALSE(client.remove("org/m").dry_run);
   CHECK(client.why("/models/x?y#z&q=1").state == "complete");
   client.unmount({.lazy = true});
   CHECK(bench.operations.calls() ==
-        std::vector<std::string>{"status", "add new file:///a b", "update org/m", "verify ",
-                                 "verify org/m", "update org/m cold", "warm org/m",
-                                 "progress org/m", "pin org/m a \"good\" one", "unpin org/m",
-                                 "evict org/m dry", "remove org/m", "why /models/x?y#z&q=1",
-                                 "unmount lazy"});
+        std::vector<std::string>{"status", "add new file:///a b expect id", "update org/m",
+                                 "verify ", "verify org/m", "update org/m cold allow_missing now",
+                                 "warm org/m", "progress org/m", "pin org/m a \"good\" one",
+                                 "unpin org/m", "evict org/m dry", "prune org/m 1 dry", "prune  0",
+                                 "remove org/m", "why /models/x?y#z&q=1", "unmount lazy"});
 }
 
 TEST_CASE("a long operation is followed to its end, with progress") {
   Bench bench;
   bench.operations.state.with([](auto& s) { s.gate_closed = true; });
   std::vector<api::JobProgress> seen;
-  const auto result = bench.client.update("org/m", false, [&](const api::JobProgress& progress) {
+  const auto result = bench.client.update("org/m", {}, [&](const api::JobProgress& progress) {
     seen.push_back(progress);
     bench.operations.open_gate();
   });

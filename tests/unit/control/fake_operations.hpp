@@ -63,7 +63,9 @@ class FakeOperations final : public control::Operations {
   }
 
   api::Model add(const api::AddRequest& request, const control::Job& job) override {
-    record("add " + request.name + " " + request.source);
+    record("add " + request.name + " " + request.source +
+           (request.allow_missing ? " allow_missing" : "") +
+           (request.expect.empty() ? "" : " expect " + request.expect));
     pass_gate(job, {"resolving", 0, 0});
     if (request.source.ends_with("missing")) throw Error(Errc::kNotFound, "no such source");
     if (request.source.ends_with("away")) throw TransientError(Errc::kUnavailable, "no answer");
@@ -71,9 +73,11 @@ class FakeOperations final : public control::Operations {
     state.with([&](State& s) { s.models.push_back(model); });
     return model;
   }
-  api::UpdateResult update(const std::string& name, control::Staging staging,
+  api::UpdateResult update(const std::string& name, const control::UpdateHow& how,
                            const control::Job& job) override {
-    record("update " + name + (staging == control::Staging::kCold ? " cold" : ""));
+    record("update " + name + (how.staging == control::Staging::kCold ? " cold" : "") +
+           (how.missing == control::Missing::kAllowed ? " allow_missing" : "") +
+           (how.flip == control::Flip::kNow ? " now" : ""));
     (void)find(name);
     pass_gate(job, {"fetching", 5, 10});
     return {.name = name, .changed = true, .from = "old", .to = "new"};
@@ -91,6 +95,16 @@ class FakeOperations final : public control::Operations {
                    control::DryRun dry_run) override {
     if (find(name).pinned) throw Error(Errc::kBusy, name + " is pinned");
     return freed(shared == control::Shared::kEvict ? "evict shared " : "evict ", name, dry_run);
+  }
+  api::Pruned prune(const std::string& name, std::uint64_t keep, control::DryRun dry_run) override {
+    if (!name.empty()) (void)find(name);
+    record("prune " + name + " " + std::to_string(keep) +
+           (dry_run == control::DryRun::kYes ? " dry" : ""));
+    return {.dry_run = dry_run == control::DryRun::kYes,
+            .removed = {{.name = "org/m", .revision = "r1"}},
+            .kept = {{.name = "org/m", .revision = "r2", .kept = "confirmed"}},
+            .blobs = 3,
+            .bytes = 3'000'000'000};
   }
   api::Progress warm(const std::string& name) override {
     record("warm " + name);

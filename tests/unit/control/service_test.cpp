@@ -156,7 +156,7 @@ TEST_CASE("a name that is not in the catalog is not found, whatever is asked of 
   Service& service = running.service;
   for (const auto& call : std::vector<std::function<void()>>{
            [&] { (void)service.model("x"); }, [&] { (void)service.progress("x"); },
-           [&] { (void)service.update("x", Staging::kWarm, {}); },
+           [&] { (void)service.update("x", {.staging = Staging::kWarm}, {}); },
            [&] { (void)service.verify("x", {}); }, [&] { (void)service.remove("x", DryRun::kNo); },
            [&] { (void)service.evict("x", Shared::kKeep, DryRun::kNo); },
            [&] { (void)service.warm("x"); }, [&] { (void)service.pin("x", ""); },
@@ -167,7 +167,7 @@ TEST_CASE("a name that is not in the catalog is not found, whatever is asked of 
 
 TEST_CASE("update without news changes nothing") {
   Bench bench;
-  const api::UpdateResult result = bench.service.update("org/m", Staging::kWarm, {});
+  const api::UpdateResult result = bench.service.update("org/m", {.staging = Staging::kWarm}, {});
   CHECK_FALSE(result.changed);
   CHECK(result.from == result.to);
   CHECK(bench.mount.told().empty());
@@ -185,7 +185,7 @@ TEST_CASE("update fetches what is new before the name shows it, and keeps the ol
                   }
                   CHECK(bench.service.model("org/m").model.key == old.key);
                 }};
-  const api::UpdateResult result = bench.service.update("org/m", Staging::kWarm, job);
+  const api::UpdateResult result = bench.service.update("org/m", {.staging = Staging::kWarm}, job);
   CHECK(result.changed);
   CHECK(result.from == old.revision);
   CHECK(stages == std::vector<std::string>{"resolving", "fetching"});
@@ -197,33 +197,10 @@ TEST_CASE("update fetches what is new before the name shows it, and keeps the ol
   CHECK(bench.catalog.revision("org/m", old.revision));
 }
 
-TEST_CASE("a rollback shows what was there before, and says what it costs") {
-  Bench bench;
-  (void)bench.fetch("org/m");
-  const api::Model old = bench.service.model("org/m").model;
-  CHECK(old.rollback.empty());
-  CHECK(error_of([&] { (void)bench.service.rollback("org/m"); }) == Errc::kNotReady);
-  (void)bench.source("m", "model.bin", "new");
-  (void)bench.service.update("org/m", Staging::kCold, {});
-  const api::Model updated = bench.service.model("org/m").model;
-  CHECK(updated.confirmed == old.revision);
-  CHECK(updated.rollback == "ready");
-  const api::UpdateResult result = bench.service.rollback("org/m");
-  CHECK(result.from == updated.revision);
-  CHECK(result.to == old.revision);
-  const api::Model back = bench.service.model("org/m").model;
-  CHECK(back.complete);
-  CHECK(back.rollback.empty());
-
-  (void)bench.service.update("org/m", Staging::kWarm, {});
-  CHECK(bench.service.confirm("org/m").confirmed == updated.revision);
-  CHECK(bench.service.model("org/m").model.rollback.empty());
-}
-
 TEST_CASE("a cold update flips at once") {
   Bench bench;
   (void)bench.source("m", "model.bin", "new");
-  CHECK(bench.service.update("org/m", Staging::kCold, {}).changed);
+  CHECK(bench.service.update("org/m", {.staging = Staging::kCold}, {}).changed);
   CHECK_FALSE(bench.service.model("org/m").model.complete);
 }
 
@@ -232,7 +209,7 @@ TEST_CASE("an update whose new revision cannot be had leaves the name where it w
   const std::string key = bench.service.model("org/m").model.key;
   (void)bench.source("m", "model.bin", "new");
   (void)bench.source("m", "x.safetensors.index.json", R"({"weight_map":{"a":"none.safetensors"}})");
-  CHECK(error_of([&] { (void)bench.service.update("org/m", Staging::kWarm, {}); }) ==
+  CHECK(error_of([&] { (void)bench.service.update("org/m", {.staging = Staging::kWarm}, {}); }) ==
         Errc::kInvalid);
   CHECK(bench.service.model("org/m").model.key == key);
 }
@@ -291,7 +268,7 @@ TEST_CASE("evict leaves what only an old revision of another model has") {
   REQUIRE(bench.fetch("org/m").complete);
   REQUIRE(bench.fetch("org/twin").complete);
   (void)bench.source("twin", "tokenizer.json", "another");
-  (void)bench.service.update("org/twin", Staging::kCold, {});
+  (void)bench.service.update("org/twin", {.staging = Staging::kCold}, {});
   CHECK(bench.service.evict("org/m", Shared::kKeep, DryRun::kNo).shared_blobs == 1);
   CHECK(fs::exists(bench.blob(kTokenizer)));
 }
@@ -430,7 +407,7 @@ TEST_CASE("why knows the directories of revisions and of snapshots") {
   REQUIRE(service_of.fetch("org/m").complete);
   const api::Model old = service.model("org/m").model;
   (void)service_of.source("m", "deep/config.json", "{1}");
-  (void)service.update("org/m", Staging::kCold, {});
+  (void)service.update("org/m", {.staging = Staging::kCold}, {});
   const api::Model now = service.model("org/m").model;
   REQUIRE(now.key != old.key);
 
@@ -461,7 +438,7 @@ TEST_CASE("why knows the directories of revisions and of snapshots") {
 
   // What warm fetches is the current revision.
   (void)service_of.source("m", "deep/config.json", "{12}");
-  (void)service.update("org/m", Staging::kCold, {});
+  (void)service.update("org/m", {.staging = Staging::kCold}, {});
   const std::string middle = "org/m@" + now.revision + "/deep/config.json";
   CHECK(service.why(middle).state == "not_fetched");
   CHECK_THAT(service.why(middle).next_step, ContainsSubstring("not the current revision"));
