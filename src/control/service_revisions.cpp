@@ -83,21 +83,23 @@ void Service::discard(const snapshot::SnapshotPtr& snapshot) {
   parts_.warmer.stop(snapshot->key());
   discard_partials({snapshot}, others);
   (void)release({snapshot}, digests_of(others), DryRun::kNo);
-  parts_.cache.store_changed();
+  parts_.cache.stock_changed();
 }
 
 api::UpdateResult Service::update(const std::string& name, const UpdateHow& how, const Job& job) {
   const catalog::Model model = require(name);
-  const std::string from = current(model)->revision();
+  const snapshot::SnapshotPtr shown = current(model);
+  const std::string from = shown->revision();
   const auto reference = snapshot::PinnedReference::parse(model.source);
   const source::SourcePtr source = parts_.sources.get(reference.source.text());
   const snapshot::SnapshotPtr found = resolve(source, job);
-  if (found->key() == model.current) {
+  const Wanted wanted{.revision = reference.revision};
+  if (found->key() == model.current && (!wanted.revision || is_wanted(*shown, wanted))) {
     return {.name = name, .changed = false, .from = from, .to = from};
   }
   if (how.missing == Missing::kRefused) check_complete(found, source, job);
   const Candidate candidate(parts_.catalog, found);
-  check_identity(found, source, {.revision = reference.revision}, job);
+  check_identity(found, source, wanted, job);
   // Staged before it is fetched, so that what is learned of it is kept.
   parts_.catalog.stage(name, found);
   if (how.staging == Staging::kWarm && keeps()) fetch_all(found, source, job);
