@@ -13,6 +13,8 @@ struct AddRequest {
   std::string source;
   /// Take it though a file is missing that its loader will need.
   bool allow_missing = false;
+  /// The id of the snapshot that it must be, 64 hexadecimal digits; empty: whatever there is.
+  std::string expect;
   bool operator==(const AddRequest&) const = default;
 };
 

@@ -15,6 +15,18 @@
 /// times seconds since 1970.
 namespace weightfs::api {
 
+/// A revision that a name shows, or showed before. `reference` and `snapshot` are what `add` takes
+/// to get the same bytes elsewhere: as source and as what to expect.
+struct Revision {
+  std::string revision;   ///< stands below the mount as NAME@REVISION
+  std::string snapshot;   ///< its id; empty while provisional
+  std::string key;        ///< as of Model
+  std::string reference;  ///< SOURCE@ID; SOURCE@KEY while provisional; without a query
+  bool current = false;
+  bool confirmed = false;
+  bool operator==(const Revision&) const = default;
+};
+
 struct Model {
   std::string name;
   std::string source;        ///< "..." in place of a query, which may hold a secret
@@ -33,6 +45,7 @@ struct Model {
   std::string pin_reason;
   std::uint64_t file_count = 0;
   std::uint64_t revisions = 0;
+  std::vector<Revision> known_revisions;  ///< oldest first
   std::int64_t added = 0;
   std::int64_t updated = 0;
   bool operator==(const Model&) const = default;

@@ -140,6 +140,14 @@ void Catalog::set_pinned(const std::string& name, bool pinned, const std::string
   });
 }
 
+void Catalog::consider(const SnapshotPtr& snapshot) {
+  state_->consider(snapshot);
+}
+
+void Catalog::dismiss(const Digest& snapshot_key) {
+  state_->dismiss(snapshot_key);
+}
+
 void Catalog::learn(const Digest& snapshot_key, std::size_t file_index, const Digest& sha256) {
   state_->learn(snapshot_key, file_index, sha256);
 }
@@ -190,7 +198,8 @@ SnapshotPtr Catalog::revision(const std::string& name, std::string_view text) co
     for (const Digest& key : model->second.revisions) {
       const auto found = tables.snapshots.find(key);
       if (found == tables.snapshots.end() || !names_revision(*found->second, text)) continue;
-      if (match) return nullptr;  // ambiguous
+      const bool same_bytes = match && match->id() && match->id() == found->second->id();
+      if (match && !same_bytes) return nullptr;  // ambiguous
       match = found->second;
     }
     return match;

@@ -56,6 +56,10 @@ class Catalog {
   /// Where its next update looks. Error(kNotFound).
   void set_source(const std::string& name, const std::string& source);
   void set_pinned(const std::string& name, bool pinned, const std::string& reason);
+  /// Knows `snapshot` while nobody can say yet whether a name will have it, so that its digests are
+  /// learned while it is fetched; until as many calls of dismiss(), over no restart.
+  void consider(const snapshot::SnapshotPtr& snapshot);
+  void dismiss(const Digest& snapshot_key);
   /// Records a digest that the listing did not have, in every snapshot that holds a file of this
   /// source, path and validator. Where it cannot be written it is known until the next start, and
   /// learned again.
@@ -71,7 +75,8 @@ class Catalog {
   [[nodiscard]] snapshot::SnapshotPtr snapshot(const Digest& key) const;  ///< null where unknown
   [[nodiscard]] snapshot::SnapshotPtr snapshot_by_id(const Digest& id) const;
   /// A known revision of the name: the source's own word for it, an id, a key, or an unambiguous
-  /// prefix of one of them with at least 8 characters. Null where there is none.
+  /// prefix of one of them with at least 8 characters. Null where there is none. Of several with
+  /// the same id, any.
   [[nodiscard]] snapshot::SnapshotPtr revision(const std::string& name,
                                                std::string_view text) const;
   /// Whether a pinned name shows this snapshot now.

@@ -91,14 +91,37 @@ void CatalogState::update_models(const std::function<void(Models&, Models&)>& ch
 }
 
 void CatalogState::keep(const SnapshotPtr& snapshot) {
-  if (tables_->with([&](const Tables& t) { return t.snapshots.contains(snapshot->key()); })) return;
-  write_snapshot(*snapshot);
+  const auto [known, on_disk] = tables_->with([&](const Tables& t) {
+    const auto found = t.snapshots.find(snapshot->key());
+    return std::pair(found == t.snapshots.end() ? nullptr : found->second,
+                     found != t.snapshots.end() && !t.candidates.contains(snapshot->key()));
+  });
+  if (on_disk) return;
+  write_snapshot(known ? *known : *snapshot);
   tables_->with([&](Tables& tables) {
     tables.snapshots.emplace(snapshot->key(), snapshot);
     tables.forgotten.erase(snapshot->key());
-    index_id(tables, *snapshot);
+    index_id(tables, *tables.snapshots.at(snapshot->key()));
   });
   ++generation_;
+}
+
+void CatalogState::consider(const SnapshotPtr& snapshot) {
+  auto writer = writer_.lock();
+  tables_->with([&](Tables& tables) {
+    tables.snapshots.emplace(snapshot->key(), snapshot);
+    tables.forgotten.erase(snapshot->key());
+    tables.candidates.insert(snapshot->key());
+  });
+}
+
+void CatalogState::dismiss(const Digest& snapshot_key) {
+  auto writer = writer_.lock();
+  tables_->with([&](Tables& tables) {
+    const auto found = tables.candidates.find(snapshot_key);
+    if (found != tables.candidates.end()) tables.candidates.erase(found);
+  });
+  forget_unused();
 }
 
 void CatalogState::learn(const Digest& snapshot_key, std::size_t file_index, const Digest& sha256) {

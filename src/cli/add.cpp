@@ -19,8 +19,10 @@ class AddCommand final : public Command {
   void declare(Options& options) override {
     options.argument("NAME", "Where it stands below the mount point, as org/name.", request_.name);
     options.argument("SOURCE",
-                     "Where the truth is: file:///DIR, https://HOST/DIR/, https://HOST/FILE.",
+                     "Where the truth is: file:///DIR, https://HOST/DIR/, https://HOST/FILE; with "
+                     "@REVISION after it, exactly that.",
                      request_.source);
+    options.option({"--expect", "SNAPSHOT_ID", "Refuse anything else."}, request_.expect);
     options.flag("--allow-missing", "Take it though a file is missing that its loader will need.",
                  request_.allow_missing);
   }
@@ -63,6 +65,12 @@ CommandEntry add_command() {
           "out "
           "of reach, or that lacks a file that its loader will need (a shard of the index, "
           "config.json, a tokenizer), is not recorded.\n\n"
+          "'weightfs ls --json' shows, for each revision known, the 'reference' and the 'snapshot' "
+          "that give the same bytes on another node: 'weightfs add NAME REFERENCE --expect "
+          "SNAPSHOT'. A REVISION is the id of a snapshot (64 hexadecimal digits), or the key of "
+          "one "
+          "that has no id yet. Where the source lists no digests, all of it is fetched first, to "
+          "learn what it is. A name that was added with a REVISION is not updated to another.\n\n"
           "A directory behind http(s) is described by a weightfs.json beside its files ('weightfs "
           "manifest' writes it) or by a SHA256SUMS.",
       .make = [] { return std::unique_ptr<Command>(std::make_unique<AddCommand>()); },

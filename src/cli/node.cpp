@@ -156,6 +156,7 @@ void Node::start(control::ListenSocket control, const Log& log) {
       .sources = sources_,
       .mount = *this,
       .admission = find_setting("admission")->show(settings_),
+      .require_digest = settings_.require_digest,
   });
   router_ = std::make_unique<control::Router>(*service_, log.named("control"));
   at_run_time_.with([&](AtRunTime& now) { now.tenants = settings_.tenants; });

@@ -157,6 +157,11 @@ constexpr std::array kTable{
             "A revision that a model has shown for so long is confirmed by itself. 0s: never.",
             [](Settings& s, const std::string& t) { s.confirm_after = span(t); },
             [](const Settings& s) { return exact_duration(s.confirm_after); }},
+    Setting{"require_digest", kBoolean, "", "false",
+            "Refuse to add or update a model whose source lists no digests, unless the revision or "
+            "the snapshot is named.",
+            [](Settings& s, const std::string& t) { s.require_digest = word(kBooleans, t); },
+            [](const Settings& s) { return word_of(kBooleans, s.require_digest); }},
     Setting{"verify", kText, "WHEN", "stream",
             "stream: readers get bytes as they arrive, and the file is kept only if its digest "
             "matches. strict: readers wait until the whole file is verified. It needs the store: not with "

@@ -50,6 +50,7 @@ struct Settings {
   cache::Limits limits{};
   std::chrono::milliseconds rollback_window{};
   std::chrono::milliseconds confirm_after{};  ///< 0: never
+  bool require_digest{};
   fetch::Verify verify{};
   vfs::CheckPolicy verify_open{};
   bool passthrough{};

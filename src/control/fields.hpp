@@ -9,6 +9,15 @@ namespace weightfs::control {
 
 // As in status_fields.hpp, for all other values.
 
+void each_field(IsValue<api::Revision> auto& value, auto&& visit) {
+  visit("revision", value.revision);
+  visit("snapshot", value.snapshot);
+  visit("key", value.key);
+  visit("reference", value.reference);
+  visit("current", value.current);
+  visit("confirmed", value.confirmed);
+}
+
 void each_field(IsValue<api::Model> auto& value, auto&& visit) {
   visit("name", value.name);
   visit("source", value.source);
@@ -25,6 +34,7 @@ void each_field(IsValue<api::Model> auto& value, auto&& visit) {
   visit("pin_reason", value.pin_reason);
   visit("file_count", value.file_count);
   visit("revisions", value.revisions);
+  visit("known_revisions", value.known_revisions);
   visit("added", value.added);
   visit("updated", value.updated);
 }
@@ -107,6 +117,7 @@ void each_field(IsValue<api::AddRequest> auto& value, auto&& visit) {
   visit("name", value.name);
   visit("source", value.source);
   visit("allow_missing", value.allow_missing);
+  visit("expect", value.expect);
 }
 
 void each_field(IsValue<api::PinRequest> auto& value, auto&& visit) {

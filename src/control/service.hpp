@@ -14,6 +14,7 @@
 #include "source/source_pool.hpp"
 #include "store/store.hpp"
 
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -38,6 +39,7 @@ class Service final : public Operations {
     source::SourcePool& sources;
     MountView& mount;
     std::string admission = "always";  ///< likewise
+    bool require_digest = false;       ///< no name shows what may change
   };
 
   explicit Service(Parts parts);
@@ -54,6 +56,8 @@ class Service final : public Operations {
   std::vector<api::Model> models() override;
   api::ModelDetail model(const std::string& name) override;
   api::Model add(const api::AddRequest& request, const Job& job) override;
+
+  // service_revisions.cpp
   api::UpdateResult update(const std::string& name, const UpdateHow& how, const Job& job) override;
   api::UpdateResult resource(const std::string& name, const std::string& source,
                              const Job& job) override;
@@ -80,6 +84,7 @@ class Service final : public Operations {
   [[nodiscard]] snapshot::SnapshotPtr current(const catalog::Model& model) const;
   [[nodiscard]] Snapshots snapshots_of(const catalog::Model& model, Scope scope) const;
   [[nodiscard]] api::Model summary(const catalog::Model& model) const;
+  [[nodiscard]] std::vector<api::Revision> known_revisions(const catalog::Model& model) const;
   [[nodiscard]] std::string rollback_of(const catalog::Model& model) const;
   [[nodiscard]] api::Model summary_of(const std::string& name) const;
   void require_store(const std::string& otherwise) const;
@@ -94,6 +99,26 @@ class Service final : public Operations {
   [[nodiscard]] std::optional<std::string> missing_file(const snapshot::SnapshotPtr& snapshot,
                                                         const source::SourcePtr& source,
                                                         const Job& job) const;
+  /// What a person named, and nothing else will do.
+  struct Wanted {
+    std::optional<Digest> revision = {};  ///< an id or a key
+    std::optional<Digest> id = {};
+  };
+  class Candidate {
+   public:
+    Candidate(catalog::Catalog& catalog, const snapshot::SnapshotPtr& snapshot);
+    Candidate(const Candidate&) = delete;
+    Candidate& operator=(const Candidate&) = delete;
+    ~Candidate();
+
+   private:
+    catalog::Catalog& catalog_;
+    const Digest key_;
+  };
+  [[nodiscard]] bool is_wanted(const snapshot::Snapshot& snapshot, const Wanted& wanted) const;
+  void check_identity(const snapshot::SnapshotPtr& found, const source::SourcePtr& source,
+                      const Wanted& wanted, const Job& job);
+  void discard(const snapshot::SnapshotPtr& snapshot);
   void fetch_all(const snapshot::SnapshotPtr& snapshot, const source::SourcePtr& source,
                  const Job& job) const;
 

@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the weightfs authors
 #include "base/error.hpp"
-#include "base/thread.hpp"
 #include "control/file_content.hpp"
 #include "control/required_files.hpp"
 #include "control/residency.hpp"
 #include "control/service.hpp"
 #include "control/shard_index.hpp"
-#include "snapshot/reference.hpp"
+#include "snapshot/pinned_reference.hpp"
 
 #include <fmt/format.h>
 
 #include <sys/stat.h>
-#include <chrono>
 #include <utility>
 
 namespace weightfs::control {
 
 namespace {
+
+std::optional<Digest> expected_id(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  if (auto id = Digest::parse(text)) return id;
+  throw Error(Errc::kInvalid, "the id of a snapshot is 64 hexadecimal digits");
+}
 
 /// A source below the mount itself would wait for the daemon that waits for it.
 void refuse_own_mount(const snapshot::Reference& reference, const std::string& mountpoint) {
@@ -29,9 +33,6 @@ void refuse_own_mount(const snapshot::Reference& reference, const std::string& m
   throw Error(Errc::kInvalid,
               fmt::format("{} lies in the mount {} itself", reference.text(), mountpoint));
 }
-
-constexpr std::chrono::milliseconds kPoll{50};
-constexpr std::chrono::seconds kLearning{10};
 
 }  // namespace
 
@@ -75,9 +76,23 @@ api::Model Service::summary(const catalog::Model& model) const {
       .pin_reason = model.pin_reason,
       .file_count = snapshot->files().size(),
       .revisions = model.revisions.size(),
+      .known_revisions = known_revisions(model),
       .added = model.added,
       .updated = model.updated,
   };
+}
+
+std::vector<api::Revision> Service::known_revisions(const catalog::Model& model) const {
+  std::vector<api::Revision> all;
+  for (const auto& snapshot : snapshots_of(model, Scope::kAllRevisions)) {
+    all.push_back({.revision = snapshot->revision(),
+                   .snapshot = snapshot->id() ? snapshot->id()->hex() : "",
+                   .key = snapshot->key().hex(),
+                   .reference = snapshot::shown_reference(*snapshot),
+                   .current = snapshot->key() == model.current,
+                   .confirmed = snapshot->key() == model.confirmed});
+  }
+  return all;
 }
 
 std::string Service::rollback_of(const catalog::Model& model) const {
@@ -162,84 +177,26 @@ std::optional<std::string> Service::missing_file(const snapshot::SnapshotPtr& sn
 
 api::Model Service::add(const api::AddRequest& request, const Job& job) {
   catalog::check_name(request.name);
-  const snapshot::Reference reference = snapshot::Reference::parse(request.source);
-  const std::string& source_text = reference.text();
+  const auto reference = snapshot::PinnedReference::parse(request.source);
+  const std::string source_text = reference.text();
+  const Wanted wanted{.revision = reference.revision, .id = expected_id(request.expect)};
   if (const auto existing = parts_.catalog.find(request.name)) {
-    if (existing->source == source_text) return summary(*existing);
-    throw Error(Errc::kBusy,
-                fmt::format("{} is there already, from {}; remove it first, or choose another name",
-                            request.name, snapshot::shown_source(existing->source)));
+    const bool same = !wanted.id || current(*existing)->id() == wanted.id;
+    if (existing->source == source_text && same) return summary(*existing);
+    throw Error(
+        Errc::kBusy,
+        fmt::format("{} is there already, from {}{}; remove it first, or choose another name",
+                    request.name, snapshot::shown_source(existing->source),
+                    same ? "" : ", as another snapshot"));
   }
-  refuse_own_mount(reference, parts_.mount.mount_info().mountpoint);
-  const source::SourcePtr source = parts_.sources.get(source_text);
+  refuse_own_mount(reference.source, parts_.mount.mount_info().mountpoint);
+  const source::SourcePtr source = parts_.sources.get(reference.source.text());
   const snapshot::SnapshotPtr snapshot = resolve(source, job);
   if (!request.allow_missing) check_complete(snapshot, source, job);
+  const Candidate candidate(parts_.catalog, snapshot);
+  check_identity(snapshot, source, wanted, job);
   parts_.catalog.add(request.name, source_text, snapshot);
   return summary_of(request.name);
-}
-
-api::UpdateResult Service::update(const std::string& name, const UpdateHow& how, const Job& job) {
-  const catalog::Model model = require(name);
-  const std::string from = current(model)->revision();
-  const source::SourcePtr source = parts_.sources.get(model.source);
-  const snapshot::SnapshotPtr found = resolve(source, job);
-  if (found->key() == model.current) {
-    return {.name = name, .changed = false, .from = from, .to = from};
-  }
-  if (how.missing == Missing::kRefused) check_complete(found, source, job);
-  // Staged before it is fetched, so that what is learned of it is kept.
-  parts_.catalog.stage(name, found);
-  if (how.staging == Staging::kWarm && keeps()) fetch_all(found, source, job);
-  parts_.catalog.flip(name, found);
-  return {.name = name, .changed = true, .from = from, .to = found->revision()};
-}
-
-api::UpdateResult Service::resource(const std::string& name, const std::string& source,
-                                    const Job& job) {
-  const std::string before = require(name).source;
-  parts_.catalog.set_source(name, source);
-  try {
-    return update(name, {}, job);
-  } catch (...) {
-    parts_.catalog.set_source(name, before);
-    throw;
-  }
-}
-
-api::Model Service::confirm(const std::string& name) {
-  parts_.catalog.confirm(name);
-  return summary_of(name);
-}
-
-api::UpdateResult Service::rollback(const std::string& name) {
-  const std::string from = current(require(name))->revision();
-  parts_.catalog.rollback(name);
-  return {.name = name, .changed = true, .from = from, .to = current(require(name))->revision()};
-}
-
-void Service::fetch_all(const snapshot::SnapshotPtr& snapshot, const source::SourcePtr& source,
-                        const Job& job) const {
-  const auto wait = [&] {
-    if (!pause(job.stop, kPoll)) throw Error(Errc::kCancelled, "the daemon is stopping");
-  };
-  parts_.cache.admit(snapshot);
-  parts_.warmer.start(snapshot, source, fetch::Want::kBackground);
-  for (;; wait()) {
-    const auto warm = parts_.warmer.progress(snapshot->key());
-    if (!warm) throw Error(Errc::kCancelled, "how the fetching went is not known any more");
-    job.report({.stage = "fetching", .bytes = warm->written, .total = warm->bytes});
-    if (warm->running) continue;
-    if (warm->error) throw Error(*warm->error);
-    if (warm->files_complete == warm->files) break;
-    throw Error(Errc::kNotReady, "the fetching was stopped before all was there");
-  }
-  // What was learned is written down just after the last byte has come.
-  const auto deadline = std::chrono::steady_clock::now() + kLearning;
-  while (std::chrono::steady_clock::now() < deadline) {
-    const auto learned = parts_.catalog.snapshot(snapshot->key());
-    if (!learned || !learned->provisional()) return;
-    wait();
-  }
 }
 
 }  // namespace weightfs::control

@@ -2,9 +2,13 @@
 # Copyright the weightfs authors
 """What a name shows: updates, and what is refused; revisions by their own names."""
 
+import json
+import shutil
+
 import pytest
 
 import models
+from readers import same_tree
 
 NAME = "org/small"
 
@@ -38,3 +42,58 @@ def test_what_lacks_a_file_that_loaders_need_is_not_added_and_not_shown(weightfs
     mounted.cli("add", "org/two", source, "--allow-missing")
     assert not (mounted.mount / NAME / "config.json").exists()
     assert mounted.model("org/two")["snapshot"] == mounted.model(NAME)["snapshot"]
+
+
+def edit(root, number):
+    (root / "m/README.md").write_text(f"revision {number}")
+    return models.describe(root / "m")
+
+
+def test_every_known_revision_is_reached_by_its_name_after_updates_and_a_rollback(weightfs, root, origin, small):
+    mounted = weightfs({NAME: origin(root=root).url("m/")})
+    trees, known = [small], [mounted.model(NAME)]
+    for number in (1, 2):
+        trees.append(edit(root, number))
+        mounted.cli("update", NAME)
+        known.append(mounted.model(NAME))
+    mounted.json("rollback", NAME)
+    same_tree(mounted.mount / NAME, small)
+    for model, tree in zip(known, trees):
+        for word in (model["revision"], model["snapshot"], model["revision"][:12]):
+            same_tree(mounted.mount / f"{NAME}@{word}", tree)
+    listed = mounted.model(NAME)["known_revisions"]
+    assert {entry["revision"] for entry in listed} == {model["revision"] for model in known}
+    assert [entry["revision"] for entry in listed if entry["current"] and entry["confirmed"]] == [known[0]["revision"]]
+
+
+def test_the_listing_restores_the_same_bytes_on_another_node_and_nothing_else(weightfs, root, origin, small):
+    """From a source without digests: all of it is fetched before the name appears."""
+    (root / "m/weightfs.json").unlink()
+    first = weightfs({NAME: f"file://{root / 'm'}"})
+    first.wait(NAME)
+    (saved,) = json.loads(first.cli("ls", "--json").stdout)["models"][0]["known_revisions"]
+    other = weightfs({})
+    # Copied since: other inodes, and so another key.
+    shutil.copytree(root / "m", root / "copy")
+    moved = saved["reference"].replace("/m@", "/copy@")
+    other.cli("add", "org/again", moved, "--expect", saved["snapshot"])
+    assert other.model("org/again")["snapshot"] == saved["snapshot"] and other.model("org/again")["complete"]
+    same_tree(other.mount / "org/again", small)
+
+    (root / "copy/config.json").write_text("{}")
+    for source, expect in ((moved, []), (moved.partition("@")[0], ["--expect", saved["snapshot"]])):
+        refused = other.cli("add", "org/wrong", source, *expect, check=False)
+        assert refused.returncode == 1 and saved["snapshot"] in refused.stderr
+        assert not (other.mount / "org/wrong").exists()
+    assert other.cli("update", "org/again", check=False).returncode == 1
+    same_tree(other.mount / "org/again", small)
+
+
+def test_with_require_digest_a_source_without_digests_is_refused(weightfs, root, origin):
+    mounted = weightfs({}, config={"require_digest": "true"})
+    listed, bare = origin(root=root).url("m/"), f"file://{root / 'm'}"
+    mounted.cli("add", NAME, listed)
+    (root / "m/weightfs.json").unlink()
+    refused = mounted.cli("add", "org/bare", bare, check=False)
+    assert refused.returncode == 1 and "require_digest" in refused.stderr
+    assert mounted.cli("add", "org/bare", bare, "--expect", mounted.model(NAME)["snapshot"]).returncode == 0

@@ -123,6 +123,40 @@ TEST_CASE("a name is rolled back to what was confirmed, however often it flipped
   CHECK(code_of([&] { state.catalog->rollback("other"); }) == Errc::kNotFound);
 }
 
+TEST_CASE("a candidate learns its digests before any name has it, and is forgotten without one") {
+  State state;
+  const auto snapshot = std::make_shared<const Snapshot>(
+      "file:///m", "", std::vector<File>{{.path = "f", .size = 1, .validator = "v"}});
+  const auto file = state.path / "snapshots" / (snapshot->key().hex() + ".json");
+  const auto learn = [&] {
+    state.catalog->consider(snapshot);
+    state.catalog->learn(snapshot->key(), 0, Digest::of("f"));
+    CHECK(state.catalog->snapshot(snapshot->key())->id());
+  };
+  learn();
+  state.catalog->dismiss(snapshot->key());
+  CHECK(state.catalog->snapshots().empty());
+  CHECK(state.catalog->forgotten(snapshot->key()));
+  CHECK_FALSE(std::filesystem::exists(file));
+
+  learn();
+  state.catalog->add("m", "file:///m", snapshot);
+  state.catalog->dismiss(snapshot->key());
+  state.reopen();
+  CHECK(state.catalog->snapshot(snapshot->key())->id());
+}
+
+TEST_CASE("two revisions with the same bytes are no ambiguity") {
+  State state;
+  const auto with = [](const std::string& validator) {
+    const Snapshot listed("file:///m", "", {{.path = "f", .size = 1, .validator = validator}});
+    return std::make_shared<const Snapshot>(listed.with_digest(0, Digest::of("f")));
+  };
+  state.catalog->add("m", "file:///m", with("one"));
+  state.catalog->flip("m", with("two"));
+  CHECK(state.catalog->revision("m", with("one")->id()->hex()));
+}
+
 TEST_CASE("what has stood for long enough is confirmed, and only that", "[catalog]") {
   State state;
   const auto a = make("file:///m", "a");

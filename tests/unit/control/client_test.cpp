@@ -88,7 +88,7 @@ TEST_CASE("every call of the client reaches its operation and brings the value b
   CHECK(client.model("org/m").files.front().path == "bytes-\xfe");
   CHECK(client.model("org/m").model.file_count == 2);
   CHECK(client.model("strange: 100%/\xff").model.name == "strange: 100%/\xff");
-  CHECK(client.add({.name = "new", .source = "file:///a b"}).file_count == 4);
+  CHECK(client.add({.name = "new", .source = "file:///a b", .expect = "id"}).file_count == 4);
   CHECK(client.update("org/m").to == "new");
   CHECK(client.verify().corrupt.front().files.front() == "org/m/x");
   (void)client.verify("org/m");
@@ -102,11 +102,11 @@ TEST_CASE("every call of the client reaches its operation and brings the value b
   CHECK(client.why("/models/x?y#z&q=1").state == "complete");
   client.unmount({.lazy = true});
   CHECK(bench.operations.calls() ==
-        std::vector<std::string>{"status", "add new file:///a b", "update org/m", "verify ",
-                                 "verify org/m", "update org/m cold allow_missing", "warm org/m",
-                                 "progress org/m", "pin org/m a \"good\" one", "unpin org/m",
-                                 "evict org/m dry", "remove org/m", "why /models/x?y#z&q=1",
-                                 "unmount lazy"});
+        std::vector<std::string>{"status", "add new file:///a b expect id", "update org/m",
+                                 "verify ", "verify org/m", "update org/m cold allow_missing",
+                                 "warm org/m", "progress org/m", "pin org/m a \"good\" one",
+                                 "unpin org/m", "evict org/m dry", "remove org/m",
+                                 "why /models/x?y#z&q=1", "unmount lazy"});
 }
 
 TEST_CASE("a long operation is followed to its end, with progress") {

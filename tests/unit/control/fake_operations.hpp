@@ -64,7 +64,8 @@ class FakeOperations final : public control::Operations {
 
   api::Model add(const api::AddRequest& request, const control::Job& job) override {
     record("add " + request.name + " " + request.source +
-           (request.allow_missing ? " allow_missing" : ""));
+           (request.allow_missing ? " allow_missing" : "") +
+           (request.expect.empty() ? "" : " expect " + request.expect));
     pass_gate(job, {"resolving", 0, 0});
     if (request.source.ends_with("missing")) throw Error(Errc::kNotFound, "no such source");
     if (request.source.ends_with("away")) throw TransientError(Errc::kUnavailable, "no answer");

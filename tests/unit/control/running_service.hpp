@@ -105,8 +105,10 @@ class LearningObserver final : public fetch::FillObserver {
 class RunningService {
  public:
   enum class Disk { kGood, kUnopenable };
-  explicit RunningService(fetch::Keep keep = fetch::Keep::kStore, Disk disk = Disk::kGood)
-      : store_(open_store(disk)),
+  explicit RunningService(fetch::Keep keep = fetch::Keep::kStore, Disk disk = Disk::kGood,
+                          bool require_digest = false)
+      : require_digest_(require_digest),
+        store_(open_store(disk)),
         fetcher_(*store_, clock_, observer_, {.keep = keep}, Log::silent()) {}
 
   /// Writes a file of a source and returns the source's reference.
@@ -143,6 +145,7 @@ class RunningService {
   }
 
  private:
+  const bool require_digest_;
   TemporaryDirectory directory_;
   SystemClock clock_;
   std::unique_ptr<store::Store> store_;
@@ -184,7 +187,8 @@ class RunningService {
                             .fetcher = fetcher_,
                             .warmer = warmer_,
                             .sources = sources_,
-                            .mount = mount}};
+                            .mount = mount,
+                            .require_digest = require_digest_}};
 };
 
 }  // namespace weightfs::tests

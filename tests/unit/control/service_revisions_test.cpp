@@ -8,6 +8,7 @@
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -83,4 +84,71 @@ TEST_CASE("a rollback shows what was there before, and says what it costs") {
   (void)bench.service.update("org/m", {.staging = Staging::kWarm}, {});
   CHECK(bench.service.confirm("org/m").confirmed == updated.revision);
   CHECK(bench.service.model("org/m").model.rollback.empty());
+}
+
+TEST_CASE("add takes the snapshot that was named, and nothing else") {
+  Bench bench;
+  (void)bench.fetch("org/m");
+  const api::Model model = bench.service.model("org/m").model;
+  REQUIRE(model.known_revisions.size() == 1);
+  const std::string id = model.known_revisions[0].snapshot;
+  const std::string other(64, 'f');
+  CHECK(id == model.snapshot);
+  CHECK(model.known_revisions[0].reference == model.source + "@" + id);
+
+  // Elsewhere, where nothing is known of it yet.
+  RunningService node;
+  const std::string source = node.source("m", "model.bin", kWeights);
+  const auto add = [&](const std::string& name, const std::string& from,
+                       const std::string& expect) {
+    return node.service.add({.name = name, .source = from, .expect = expect}, {});
+  };
+  CHECK(error_of([&] { add("x", source, other); }) == Errc::kChanged);
+  CHECK(error_of([&] { add("x", source + "@" + other, ""); }) == Errc::kChanged);
+  CHECK(error_of([&] { add("x", source + "@" + id, other); }) == Errc::kChanged);
+  CHECK(error_of([&] { add("x", source, "abc"); }) == Errc::kInvalid);
+  CHECK(node.catalog.list().empty());
+  CHECK(node.catalog.snapshots().empty());
+  CHECK_FALSE(std::filesystem::exists(node.blob(kWeights)));
+
+  CHECK(add("a", source, id).snapshot == id);
+  CHECK(add("b", source + "@" + id, "").snapshot == id);
+  CHECK(add("c", source + "@" + node.service.model("a").model.key, "").snapshot == id);
+  CHECK(add("b", source + "@" + id, id).snapshot == id);
+  CHECK(error_of([&] { add("b", source, ""); }) == Errc::kBusy);
+  CHECK(error_of([&] { add("b", source + "@" + id, other); }) == Errc::kBusy);
+
+  CHECK(error_of([&] { (void)node.service.resource("a", source + "@" + other, {}); }) ==
+        Errc::kChanged);
+  CHECK_FALSE(node.service.update("b", {}, {}).changed);
+  (void)node.source("m", "model.bin", "other");
+  CHECK(error_of([&] { (void)node.service.update("b", {}, {}); }) == Errc::kChanged);
+  CHECK(node.service.model("b").model.snapshot == id);
+  CHECK(node.catalog.find("b")->revisions.size() == 1);
+}
+
+TEST_CASE("where nothing is kept, what has no digests cannot be proven") {
+  RunningService node(fetch::Keep::kMemoryOnly);
+  const std::string source = node.source("m", "model.bin", kWeights);
+  const std::string id(64, 'f');
+  CHECK(error_of([&] {
+          (void)node.service.add({.name = "m", .source = source, .expect = id}, {});
+        }) == Errc::kUnsupported);
+}
+
+TEST_CASE("require_digest refuses what may change, unless it is named") {
+  RunningService node(fetch::Keep::kStore, RunningService::Disk::kGood, true);
+  const std::string source = node.source("m", "model.bin", kWeights);
+  CHECK_THROWS_WITH(node.service.add({.name = "m", .source = source}, {}),
+                    ContainsSubstring("require_digest") && ContainsSubstring("--expect"));
+  CHECK(node.catalog.list().empty());
+  const auto snapshot = [&](const std::string& content) {
+    return snapshot::Snapshot(
+        source, "", {{.path = "model.bin", .size = content.size(), .sha256 = Digest::of(content)}});
+  };
+  const std::string id = snapshot(kWeights).id()->hex();
+  CHECK(node.service.add({.name = "m", .source = source, .expect = id}, {}).snapshot == id);
+  (void)node.source("m", "model.bin", "other");
+  CHECK(error_of([&] { (void)node.service.update("m", {}, {}); }) == Errc::kInvalid);
+  CHECK(node.service.model("m").model.snapshot == id);
 }
