@@ -47,6 +47,7 @@ struct EvictOptions {
 struct UpdateOptions {
   bool cold = false;           ///< flip before the new revision is fetched
   bool allow_missing = false;  ///< as of AddRequest
+  bool now = false;            ///< do not wait for who is loading through the name
 };
 
 /// Talks to the daemon of this machine over its control socket. Blocking; each call is one request,

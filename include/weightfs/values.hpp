@@ -86,6 +86,8 @@ struct UpdateResult {
   bool changed = false;
   std::string from;  ///< revision before
   std::string to;    ///< revision now
+  /// A consumer that was loading through the name when it moved on: it may have files of both.
+  std::string loader;
   bool operator==(const UpdateResult&) const = default;
 };
 

@@ -105,7 +105,8 @@ Node::Node(Configuration configuration, Sockets sockets, keeper::Session session
       fetcher_(std::make_unique<fetch::Fetcher>(store_, clock_, reactions_,
                                                 fetcher_options(settings_, *cache_), log)),
       warmer_(std::make_unique<fetch::Warmer>(*fetcher_, store_, kFilesAtOnce, log)),
-      filesystem_({.catalog = catalog_,
+      filesystem_({.clock = clock_,
+                   .catalog = catalog_,
                    .store = store_,
                    .cache = *cache_,
                    .fetcher = *fetcher_,
@@ -157,6 +158,7 @@ void Node::start(control::ListenSocket control, const Log& log) {
       .mount = *this,
       .admission = find_setting("admission")->show(settings_),
       .require_digest = settings_.require_digest,
+      .flip_wait = settings_.flip_wait,
   });
   router_ = std::make_unique<control::Router>(*service_, log.named("control"));
   at_run_time_.with([&](AtRunTime& now) { now.tenants = settings_.tenants; });
@@ -367,6 +369,19 @@ void Node::set_mode(cache::Mode mode) {
     }
   }
   log_.info("the mode is {} now", cache::name(mode));
+}
+
+control::FlipOutcome Node::flip(const std::string& name, const Digest& from,
+                                control::Loaders loaders, const std::function<void()>& flip) {
+  const bool ignored = loaders == control::Loaders::kIgnored;
+  const auto outcome = filesystem_.flip(
+      name, from, ignored ? vfs::LoadWatch::Loaders::kIgnored : vfs::LoadWatch::Loaders::kRespected,
+      flip);
+  if (outcome.flipped && !outcome.loader.empty()) {
+    log_.warning("{} shows another revision while {} loads it: that may see files of both", name,
+                 outcome.loader);
+  }
+  return {.flipped = outcome.flipped, .loader = outcome.loader};
 }
 
 void Node::unmount(control::Unmount how) {

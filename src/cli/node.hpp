@@ -84,6 +84,8 @@ class Node final : public control::MountView, private cache::EvictionObserver {
   api::ConfigDiff reload() override;
   [[nodiscard]] api::ConfigDiff config_diff() override;
   void set_mode(cache::Mode mode) override;
+  control::FlipOutcome flip(const std::string& name, const Digest& from, control::Loaders loaders,
+                            const std::function<void()>& flip) override;
   void unmount(control::Unmount how) override;
 
  private:

@@ -3,6 +3,7 @@
 #include "cli/commands.hpp"
 
 #include "cli/input_check.hpp"
+#include "cli/loader_warning.hpp"
 #include "cli/printable.hpp"
 #include "control/json_codec.hpp"
 
@@ -24,6 +25,7 @@ class RollbackCommand final : public Command {
     } else {
       context.streams().out << fmt::format("{}: {} -> {}\n", printable(result.name),
                                            printable(result.from), printable(result.to));
+      warn_of_loader(context, result);
     }
     return ExitCode::kDone;
   }

@@ -162,6 +162,11 @@ constexpr std::array kTable{
             "the snapshot is named.",
             [](Settings& s, const std::string& t) { s.require_digest = word(kBooleans, t); },
             [](const Settings& s) { return word_of(kBooleans, s.require_digest); }},
+    Setting{"flip_wait", kText, "DURATION", "60s",
+            "For how long an update waits before its name shows the new revision while somebody "
+            "loads the old one through it. 0s: not at all.",
+            [](Settings& s, const std::string& t) { s.flip_wait = span(t); },
+            [](const Settings& s) { return exact_duration(s.flip_wait); }},
     Setting{"verify", kText, "WHEN", "stream",
             "stream: readers get bytes as they arrive, and the file is kept only if its digest "
             "matches. strict: readers wait until the whole file is verified. It needs the store: not with "

@@ -3,6 +3,7 @@
 #include "cli/commands.hpp"
 
 #include "cli/input_check.hpp"
+#include "cli/loader_warning.hpp"
 #include "cli/printable.hpp"
 #include "cli/progress_line.hpp"
 #include "control/json_codec.hpp"
@@ -21,6 +22,7 @@ class UpdateCommand final : public Command {
     options.flag("--allow-missing",
                  "Take the new revision though a file is missing that its loader will need.",
                  how_.allow_missing);
+    options.flag("--now", "Do not wait for who is loading through the name.", how_.now);
   }
 
   ExitCode run(Context& context) override {
@@ -31,6 +33,7 @@ class UpdateCommand final : public Command {
     } else if (result.changed) {
       context.streams().out << fmt::format("{}: {} -> {}\n", printable(result.name),
                                            printable(result.from), printable(result.to));
+      warn_of_loader(context, result);
     } else {
       context.streams().out << fmt::format("{}: unchanged at {}\n", printable(result.name),
                                            printable(result.to));
@@ -63,7 +66,11 @@ CommandEntry update_command() {
           "of "
           "two revisions. The old revision stays, as NAME@REVISION. One that lacks a shard of its "
           "index, its "
-          "config.json or its tokenizer is refused. An update that is interrupted "
+          "config.json or its tokenizer is refused.\n\nWhile somebody loads through the name (has "
+          "opened some of the weights, and not all, or has some open that are still being "
+          "fetched), "
+          "the name waits for flip_wait, and shows the new revision then; --now does not wait. An "
+          "update that is interrupted "
           "here goes on in the daemon; asking again joins it.",
       .make = [] { return std::unique_ptr<Command>(std::make_unique<UpdateCommand>()); },
   };

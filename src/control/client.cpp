@@ -265,8 +265,8 @@ UpdateResult Client::update(const std::string& name, const UpdateOptions& option
                             const OnProgress& on_progress) {
   return Connection::checked([&] {
     const std::string target =
-        fmt::format("{}?cold={:d}&allow_missing={:d}", model_target(name, ":update"), options.cold,
-                    options.allow_missing);
+        fmt::format("{}?cold={:d}&allow_missing={:d}&now={:d}", model_target(name, ":update"), options.cold,
+                    options.allow_missing, options.now);
     return decoded<UpdateResult>(connection_->follow(Method::kPost, target, {}, on_progress));
   });
 }

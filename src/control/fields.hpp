@@ -69,6 +69,7 @@ void each_field(IsValue<api::UpdateResult> auto& value, auto&& visit) {
   visit("changed", value.changed);
   visit("from", value.from);
   visit("to", value.to);
+  visit("loader", value.loader);
 }
 
 void each_field(IsValue<api::Freed> auto& value, auto&& visit) {

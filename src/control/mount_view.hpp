@@ -10,6 +10,7 @@
 #include "weightfs/values.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,13 @@ struct MountInfo {
   std::int64_t keeper_pid = 0;
   bool passthrough_active = false;
   std::string passthrough_reason;  ///< why not
+};
+
+/// Whether a flip waits for who is loading through the name.
+enum class Loaders { kRespected, kIgnored };
+struct FlipOutcome {
+  bool flipped = false;
+  std::string loader;  ///< a consumer that was loading; empty where none was
 };
 
 /// What the Service asks of the mount, and tells it. Thread-safe.
@@ -52,6 +60,10 @@ class MountView {
   /// Until the mount ends, over restarts of the daemon. Error, and nothing is changed, where the
   /// store cannot be opened for kProd.
   virtual void set_mode(cache::Mode mode) = 0;
+  /// Runs `flip`, which moves `name` away from the revision `from`, unless a consumer is loading
+  /// that through the name and is respected. None begins to meanwhile.
+  virtual FlipOutcome flip(const std::string& name, const Digest& from, Loaders loaders,
+                           const std::function<void()>& flip) = 0;
   /// Error(kBusy) while something is open, unless `how` is kLazy.
   virtual void unmount(Unmount how) = 0;
 };

@@ -24,9 +24,12 @@ enum class DryRun { kNo, kYes };
 enum class Staging { kWarm, kCold };
 /// What a listing that lacks a file that loaders need is taken for.
 enum class Missing { kRefused, kAllowed };
+/// Whether the flip waits for who is loading through the name.
+enum class Flip { kPatient, kNow };
 struct UpdateHow {
   Staging staging = Staging::kWarm;
   Missing missing = Missing::kRefused;
+  Flip flip = Flip::kPatient;
 };
 /// What becomes of files that another model has as well.
 enum class Shared { kKeep, kEvict };

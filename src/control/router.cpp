@@ -69,7 +69,7 @@ std::span<const Router::Route> Router::routes() noexcept {
             "/v1/models/",
             "update",
             &Router::update,
-            {.parameters = {"cold", "allow_missing", "wait"}}},
+            {.parameters = {"cold", "allow_missing", "now", "wait"}}},
       Route{Method::kPost, "/v1/models/", "warm", &Router::warm},
       Route{Method::kPost, "/v1/models/", "pin", &Router::pin, kObject},
       Route{Method::kPost, "/v1/models/", "unpin", &Router::unpin},
@@ -310,10 +310,11 @@ Response Router::update(const RouteCall& call) {
   const UpdateHow how{
       .staging = call.target.flag("cold") ? Staging::kCold : Staging::kWarm,
       .missing = call.target.flag("allow_missing") ? Missing::kAllowed : Missing::kRefused,
+      .flip = call.target.flag("now") ? Flip::kNow : Flip::kPatient,
   };
   const JobId id =
-      jobs_.start(fmt::format("update {} {:d} {:d}", call.rest, how.staging == Staging::kCold,
-                              how.missing == Missing::kAllowed),
+      jobs_.start(fmt::format("update {} {:d} {:d} {:d}", call.rest, how.staging == Staging::kCold,
+                              how.missing == Missing::kAllowed, how.flip == Flip::kNow),
                   [this, name = call.rest, how](const Job& job) {
                     return encode(operations_.update(name, how, job));
                   });

@@ -14,6 +14,7 @@
 #include "source/source_pool.hpp"
 #include "store/store.hpp"
 
+#include <chrono>
 #include <optional>
 #include <set>
 #include <string>
@@ -40,6 +41,8 @@ class Service final : public Operations {
     MountView& mount;
     std::string admission = "always";  ///< likewise
     bool require_digest = false;       ///< no name shows what may change
+    /// For how long a flip waits for who is loading through the name.
+    std::chrono::milliseconds flip_wait{0};
   };
 
   explicit Service(Parts parts);
@@ -119,6 +122,8 @@ class Service final : public Operations {
   void check_identity(const snapshot::SnapshotPtr& found, const source::SourcePtr& source,
                       const Wanted& wanted, const Job& job);
   void discard(const snapshot::SnapshotPtr& snapshot);
+  [[nodiscard]] std::string flip(const std::string& name, const snapshot::SnapshotPtr& to, Flip how,
+                                 const Job& job);
   void fetch_all(const snapshot::SnapshotPtr& snapshot, const source::SourcePtr& source,
                  const Job& job) const;
 

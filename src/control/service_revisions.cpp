@@ -103,8 +103,12 @@ api::UpdateResult Service::update(const std::string& name, const UpdateHow& how,
   // Staged before it is fetched, so that what is learned of it is kept.
   parts_.catalog.stage(name, found);
   if (how.staging == Staging::kWarm && keeps()) fetch_all(found, source, job);
-  parts_.catalog.flip(name, found);
-  return {.name = name, .changed = true, .from = from, .to = found->revision()};
+  const std::string loader = flip(name, found, how.flip, job);
+  return {.name = name,
+          .changed = true,
+          .from = from,
+          .to = found->revision(),
+          .loader = loader};
 }
 
 api::UpdateResult Service::resource(const std::string& name, const std::string& source,
@@ -125,9 +129,32 @@ api::Model Service::confirm(const std::string& name) {
 }
 
 api::UpdateResult Service::rollback(const std::string& name) {
-  const std::string from = current(require(name))->revision();
-  parts_.catalog.rollback(name);
-  return {.name = name, .changed = true, .from = from, .to = current(require(name))->revision()};
+  const snapshot::SnapshotPtr from = current(require(name));
+  const FlipOutcome outcome = parts_.mount.flip(name, from->key(), Loaders::kIgnored,
+                                                [&] { parts_.catalog.rollback(name); });
+  return {.name = name,
+          .changed = true,
+          .from = from->revision(),
+          .to = current(require(name))->revision(),
+          .loader = outcome.loader};
+}
+
+/// Returns who was loading through the name all the same.
+std::string Service::flip(const std::string& name, const snapshot::SnapshotPtr& to, Flip how,
+                          const Job& job) {
+  const auto patience = how == Flip::kNow ? std::chrono::milliseconds(0) : parts_.flip_wait;
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  for (;;) {
+    const Digest from = require(name).current;
+    if (from == to->key()) return "";  // another update was faster, by --now
+    const bool over = std::chrono::steady_clock::now() >= deadline;
+    const FlipOutcome outcome =
+        parts_.mount.flip(name, from, over ? Loaders::kIgnored : Loaders::kRespected,
+                          [&] { parts_.catalog.flip(name, to); });
+    if (outcome.flipped) return outcome.loader;
+    job.report({.stage = "waiting for a loader"});
+    if (!pause(job.stop, kPoll)) throw Error(Errc::kCancelled, "the daemon is stopping");
+  }
 }
 
 void Service::fetch_all(const snapshot::SnapshotPtr& snapshot, const source::SourcePtr& source,

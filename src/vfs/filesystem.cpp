@@ -45,7 +45,11 @@ Filesystem::Filesystem(const Parts& parts)
       incarnations_(parts.incarnations),
       last_errors_(parts.last_errors),
       checks_(parts.checks),
-      places_(parts.catalog, parts.log) {
+      places_(parts.catalog, parts.log),
+      // Where nothing is kept, a fill lasts for as long as its file is open.
+      loads_(parts.clock, [this](NodeId node) {
+        return fetcher_.keep() == fetch::Keep::kStore && open_files_.filling(node);
+      }) {
 }
 
 LookupResult Filesystem::lookup(NodeId parent, const std::string& name) {
@@ -97,8 +101,9 @@ Ticket Filesystem::open(NodeId node, const std::string& consumer, OpenDone done)
   }
   try {
     check_current(node, wanted);  // it may have been joined after the node was retired
+    loads_.opened(place, node, consumer);
   } catch (...) {
-    release(node);
+    let_go(node);
     throw;
   }
 
@@ -144,6 +149,11 @@ void Filesystem::opened_complete(const std::string& consumer, const Place& place
 }
 
 void Filesystem::release(NodeId node) {
+  loads_.closed(node);
+  let_go(node);
+}
+
+void Filesystem::let_go(NodeId node) {
   if (const PlacePtr place = open_files_.release(node)) cache_.closed(place->snapshot->key());
 }
 

@@ -16,6 +16,7 @@
 #include "vfs/incarnations.hpp"
 #include "vfs/invalidator.hpp"
 #include "vfs/last_errors.hpp"
+#include "vfs/load_watch.hpp"
 #include "vfs/open_files.hpp"
 #include "vfs/places.hpp"
 
@@ -76,6 +77,7 @@ struct FilesystemUsage {
 class Filesystem {
  public:
   struct Parts {
+    const Clock& clock;
     const catalog::Catalog& catalog;
     store::Store& store;
     cache::Cache& cache;
@@ -133,6 +135,12 @@ class Filesystem {
   /// the file afterwards must not meet what was read of it.
   void bytes_discarded(const Digest& content_key) { incarnations_.retire(content_key); }
 
+  /// As LoadWatch::flip.
+  LoadWatch::Outcome flip(const std::string& name, const Digest& from, LoadWatch::Loaders loaders,
+                          const std::function<void()>& flip) {
+    return loads_.flip(name, from, loaders, flip);
+  }
+
   /// For `why`: what a path of the mount leads to.
   [[nodiscard]] std::optional<Place> walk(std::string_view path) { return places_.walk(path); }
   /// What reads of this file use when it is not complete.
@@ -150,6 +158,7 @@ class Filesystem {
   Residence residence(const fetch::Target& target) const;
   std::uint32_t incarnation(const fetch::Target& target) const;
   void check_current(NodeId node, const fetch::Target& target) const;
+  void let_go(NodeId node);
   void opened_complete(const std::string& consumer, const Place& place);
   Backing backing(NodeId node, const fetch::Target& target);
   std::optional<Backing> local_backing(const fetch::Target& target);
@@ -167,6 +176,7 @@ class Filesystem {
   CompleteNodes complete_nodes_;
   Places places_;
   OpenFiles open_files_;
+  LoadWatch loads_;
   HitLedger ledger_;
   std::atomic<Passthrough> passthrough_ = Passthrough::kInactive;
 };

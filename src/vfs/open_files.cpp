@@ -83,4 +83,14 @@ std::uint64_t OpenFiles::count() const {
   return files_.with([](const Files& files) { return files.size(); });
 }
 
+bool OpenFiles::filling(NodeId node) const {
+  const auto fill = files_.with([&](const Files& files) -> fetch::FillPtr {
+    const auto found = files.find(node.value());
+    if (found == files.end() || !found->second.backing) return nullptr;
+    const auto* backing = std::get_if<fetch::FillPtr>(&*found->second.backing);
+    return backing == nullptr ? nullptr : *backing;
+  });
+  return fill && fill->progress().state == fetch::FillState::kFilling;
+}
+
 }  // namespace weightfs::vfs

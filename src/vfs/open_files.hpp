@@ -43,6 +43,8 @@ class OpenFiles {
   /// Returns place().
   PlacePtr release(NodeId node);
   [[nodiscard]] std::uint64_t count() const;
+  /// Whether the node is open and served by a fill that is neither complete nor has failed.
+  [[nodiscard]] bool filling(NodeId node) const;
 
  private:
   struct OpenFile {

@@ -2,13 +2,18 @@
 # Copyright the weightfs authors
 """What a name shows: updates, and what is refused; revisions by their own names."""
 
+import concurrent.futures
 import json
 import shutil
+import subprocess
+import sys
+import threading
 
 import pytest
 
 import models
 from readers import same_tree
+from waiting import until
 
 NAME = "org/small"
 
@@ -97,3 +102,83 @@ def test_with_require_digest_a_source_without_digests_is_refused(weightfs, root,
     refused = mounted.cli("add", "org/bare", bare, check=False)
     assert refused.returncode == 1 and "require_digest" in refused.stderr
     assert mounted.cli("add", "org/bare", bare, "--expect", mounted.model(NAME)["snapshot"]).returncode == 0
+
+
+def load(mounted, opened, go_on):
+    """A loader: shard by shard, path by path, in one process of its own session. Returns the digests."""
+    script = ("import hashlib, pathlib, sys\n"
+              "for path in sorted(pathlib.Path(sys.argv[1]).glob('*.safetensors')):\n"
+              "    print(path.name, hashlib.sha256(path.read_bytes()).hexdigest(), flush=True)\n"
+              "    sys.stdin.readline()\n")
+    process = subprocess.Popen([sys.executable, "-c", script, str(mounted.mount / NAME)], text=True,
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+    seen = {}
+    with process:
+        while line := process.stdout.readline():
+            name, digest = line.split()
+            seen[name] = digest
+            if len(seen) == 1:
+                opened.set()
+                go_on.wait(60)
+            process.stdin.write("\n")
+            process.stdin.flush()
+    assert process.returncode == 0
+    return seen
+
+
+@pytest.fixture
+def loading(weightfs, root, origin):
+    """A mount, and a loader that has the first shard of it, while the source has new ones."""
+    mounted = weightfs({NAME: origin(root=root).url("m/")})
+    mounted.wait(NAME)
+    opened, go_on = threading.Event(), threading.Event()
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        loader = pool.submit(load, mounted, opened, go_on)
+        try:
+            assert opened.wait(60)
+            for shard in sorted((root / "m").glob("*.safetensors")):
+                shard.write_bytes(shard.read_bytes()[::-1])
+            new = models.describe(root / "m")
+            yield mounted, new, pool, loader, go_on
+        finally:
+            go_on.set()
+
+
+def shards_of(model):
+    return {name: model.files[name].sha256 for name in model.shards}
+
+
+def test_a_flip_waits_for_a_loader_that_opens_shard_by_shard(loading, small):
+    mounted, new, pool, loader, go_on = loading
+    update = pool.submit(mounted.json, "update", NAME)
+    until(lambda: any(job == "waiting for a loader" for job in stages(mounted)), 60, "the update waits")
+    assert not update.done()
+    go_on.set()
+    assert loader.result(60) == shards_of(small), "one revision"
+    assert update.result(60)["loader"] == ""
+    same_tree(mounted.mount / NAME, new)
+
+
+def stages(mounted):
+    """Asks again for the update that runs, which joins it."""
+    return [mounted.api("POST", f"/v1/models/{NAME}:update?wait=0").get("progress", {}).get("stage")]
+
+
+def test_a_flip_that_does_not_wait_says_who_was_loading(loading, small):
+    mounted, new, _, loader, go_on = loading
+    assert mounted.json("update", NAME, "--now")["loader"]
+    go_on.set()
+    first, *rest = small.shards
+    seen = loader.result(60)
+    assert seen[first] == small.files[first].sha256
+    assert all(seen[name] == new.files[name].sha256 for name in rest)
+
+
+def test_a_flip_waits_for_a_loader_only_so_long(weightfs, root, origin):
+    mounted = weightfs({NAME: origin(root=root).url("m/")}, config={"flip_wait": "1s"})
+    mounted.wait(NAME)
+    with open(next((mounted.mount / NAME).glob("*.safetensors")), "rb") as shard:
+        shard.read(1)
+        new = edit(root, 1)
+        assert mounted.json("update", NAME)["loader"]
+        same_tree(mounted.mount / NAME, new)

@@ -92,7 +92,7 @@ TEST_CASE("every call of the client reaches its operation and brings the value b
   CHECK(client.update("org/m").to == "new");
   CHECK(client.verify().corrupt.front().files.front() == "org/m/x");
   (void)client.verify("org/m");
-  (void)client.update("org/m", {.cold = true, .allow_missing = true});
+  (void)client.update("org/m", {.cold = true, .allow_missing = true, .now = true});
   (void)client.warm("org/m");
   (void)client.progress("org/m");
   CHECK(client.pin("org/m", {.reason = "a \"good\" one"}).pin_reason == "a \"good\" one");
@@ -103,7 +103,7 @@ TEST_CASE("every call of the client reaches its operation and brings the value b
   client.unmount({.lazy = true});
   CHECK(bench.operations.calls() ==
         std::vector<std::string>{"status", "add new file:///a b expect id", "update org/m",
-                                 "verify ", "verify org/m", "update org/m cold allow_missing",
+                                 "verify ", "verify org/m", "update org/m cold allow_missing now",
                                  "warm org/m", "progress org/m", "pin org/m a \"good\" one",
                                  "unpin org/m", "evict org/m dry", "remove org/m",
                                  "why /models/x?y#z&q=1", "unmount lazy"});

@@ -76,7 +76,8 @@ class FakeOperations final : public control::Operations {
   api::UpdateResult update(const std::string& name, const control::UpdateHow& how,
                            const control::Job& job) override {
     record("update " + name + (how.staging == control::Staging::kCold ? " cold" : "") +
-           (how.missing == control::Missing::kAllowed ? " allow_missing" : ""));
+           (how.missing == control::Missing::kAllowed ? " allow_missing" : "") +
+           (how.flip == control::Flip::kNow ? " now" : ""));
     (void)find(name);
     pass_gate(job, {"fetching", 5, 10});
     return {.name = name, .changed = true, .from = "old", .to = "new"};

@@ -14,8 +14,10 @@
 #include "temporary_directory.hpp"
 #include "vfs/session_log.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,6 +54,18 @@ class FakeMount final : public control::MountView {
   api::ConfigDiff reload() override { return {}; }
   api::ConfigDiff config_diff() override { return {}; }
   void set_mode(cache::Mode mode) override { record(fmt::format("mode {}", cache::name(mode))); }
+  /// Says that somebody loads, so many times.
+  void load(int times) { loading_ = times; }
+  control::FlipOutcome flip(const std::string&, const Digest&, control::Loaders loaders,
+                            const std::function<void()>& flip) override {
+    const std::string loader = loading_ > 0 ? "a pod" : "";
+    if (loading_ > 0) --loading_;
+    if (!loader.empty() && loaders == control::Loaders::kRespected) {
+      return {.flipped = false, .loader = loader};
+    }
+    flip();
+    return {.flipped = true, .loader = loader};
+  }
   void unmount(control::Unmount) override { record("unmount"); }
 
   std::vector<std::string> told() {
@@ -63,6 +77,7 @@ class FakeMount final : public control::MountView {
     told_.with([&](auto& told) { told.push_back(std::move(what)); });
   }
 
+  std::atomic<int> loading_ = 0;
   NoSessionLog log_;
   vfs::Places places_;
   Synchronized<std::vector<std::string>> told_;
@@ -188,7 +203,8 @@ class RunningService {
                             .warmer = warmer_,
                             .sources = sources_,
                             .mount = mount,
-                            .require_digest = require_digest_}};
+                            .require_digest = require_digest_,
+                            .flip_wait = std::chrono::minutes(1)}};
 };
 
 }  // namespace weightfs::tests

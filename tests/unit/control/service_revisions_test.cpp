@@ -8,10 +8,12 @@
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 using namespace weightfs;
 using namespace weightfs::control;
@@ -151,4 +153,23 @@ TEST_CASE("require_digest refuses what may change, unless it is named") {
   (void)node.source("m", "model.bin", "other");
   CHECK(error_of([&] { (void)node.service.update("m", {}, {}); }) == Errc::kInvalid);
   CHECK(node.service.model("m").model.snapshot == id);
+}
+
+TEST_CASE("the flip waits for who is loading, but not with --now, and a rollback never does") {
+  Bench bench;
+  bench.mount.load(3);
+  std::vector<std::string> stages;
+  const Job job{.report = [&](const api::JobProgress& p) { stages.push_back(p.stage); }};
+  (void)bench.source("m", "model.bin", "two");
+  const api::UpdateResult waited = bench.service.update("org/m", {.staging = Staging::kCold}, job);
+  CHECK(waited.changed);
+  CHECK(waited.loader.empty());
+  CHECK(std::ranges::count(stages, "waiting for a loader") == 3);
+
+  bench.mount.load(1000);
+  (void)bench.source("m", "model.bin", "three");
+  const api::UpdateResult now =
+      bench.service.update("org/m", {.staging = Staging::kCold, .flip = Flip::kNow}, {});
+  CHECK(now.loader == "a pod");
+  CHECK(bench.service.rollback("org/m").loader == "a pod");
 }
