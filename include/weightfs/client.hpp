@@ -5,6 +5,7 @@
 #include "weightfs/values.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -33,7 +34,7 @@ struct ClientOptions {
   std::string socket = "/run/weightfs/control.sock";
   /// How long a daemon that is there may owe an answer. Long enough for one that was killed to be
   /// started again: where its keeper listens on, the request waits for the successor. remove,
-  /// evict and unmount, which the daemon may rightly take long for, have six times as much.
+  /// evict, prune and unmount, which the daemon may rightly take long for, have six times as much.
   std::chrono::milliseconds patience{20'000};
   /// When every call is over, give or take half a second, whatever the daemon does.
   std::optional<std::chrono::steady_clock::time_point> deadline;
@@ -48,6 +49,11 @@ struct UpdateOptions {
   bool cold = false;           ///< flip before the new revision is fetched
   bool allow_missing = false;  ///< as of AddRequest
   bool now = false;            ///< do not wait for who is loading through the name
+};
+
+struct PruneOptions {
+  std::uint64_t keep = 0;  ///< so many old revisions of each model stay, the newest
+  bool dry_run = false;
 };
 
 /// Talks to the daemon of this machine over its control socket. Blocking; each call is one request,
@@ -84,6 +90,8 @@ class Client {
   Model confirm(const std::string& name);
   UpdateResult rollback(const std::string& name);
   Freed evict(const std::string& name, const EvictOptions& options = {});
+  /// Of all models where `name` is empty.
+  Pruned prune(const std::string& name = {}, const PruneOptions& options = {});
   Freed remove(const std::string& name, bool dry_run = false);
   ConfigDiff config_diff();
   ConfigDiff reload();

@@ -104,6 +104,26 @@ struct Freed {
   bool operator==(const Freed&) const = default;
 };
 
+/// What a name showed before, and prune took away or left.
+struct OldRevision {
+  std::string name;
+  std::string revision;
+  std::string key;
+  /// Why it stays: "confirmed", "shown" (by another name), "open", "fetching", "newest" (--keep).
+  std::string kept;
+  bool operator==(const OldRevision&) const = default;
+};
+
+/// What prune did, or would do.
+struct Pruned {
+  bool dry_run = false;
+  std::vector<OldRevision> removed;
+  std::vector<OldRevision> kept;
+  std::uint64_t blobs = 0;
+  std::uint64_t bytes = 0;
+  bool operator==(const Pruned&) const = default;
+};
+
 struct CorruptBlob {
   std::string sha256;
   std::vector<std::string> files;  ///< "name/path" of what had it

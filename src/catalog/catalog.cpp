@@ -132,6 +132,16 @@ void Catalog::set_source(const std::string& name, const std::string& source) {
   state_->update_models([&](Models& models, Models&) { require(models, name).source = source; });
 }
 
+void Catalog::forget(const std::string& name, const std::vector<Digest>& revisions) {
+  state_->update_models([&](Models& models, Models&) {
+    Model& model = require(models, name);
+    std::erase_if(model.revisions, [&](const Digest& key) {
+      return key != model.current && model.confirmed != key &&
+             std::ranges::find(revisions, key) != revisions.end();
+    });
+  });
+}
+
 void Catalog::set_pinned(const std::string& name, bool pinned, const std::string& reason) {
   state_->update_models([&](Models& models, Models&) {
     Model& model = require(models, name);

@@ -55,6 +55,9 @@ class Catalog {
   void set_declared(const std::string& name, bool declared);
   /// Where its next update looks. Error(kNotFound).
   void set_source(const std::string& name, const std::string& source);
+  /// Takes revisions from a name, but for the one that it shows and the one that it is rolled back
+  /// to. Snapshots that no name has any more are forgotten.
+  void forget(const std::string& name, const std::vector<Digest>& revisions);
   void set_pinned(const std::string& name, bool pinned, const std::string& reason);
   /// Knows `snapshot` while nobody can say yet whether a name will have it, so that its digests are
   /// learned while it is fetched; until as many calls of dismiss(), over no restart.

@@ -18,6 +18,7 @@ namespace weightfs::cli {
 [[nodiscard]] CommandEntry confirm_command();
 [[nodiscard]] CommandEntry daemon_command();
 [[nodiscard]] CommandEntry evict_command();
+[[nodiscard]] CommandEntry prune_command();
 [[nodiscard]] CommandEntry keeper_command();
 [[nodiscard]] CommandEntry ls_command();
 [[nodiscard]] CommandEntry man_command();

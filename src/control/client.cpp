@@ -265,8 +265,8 @@ UpdateResult Client::update(const std::string& name, const UpdateOptions& option
                             const OnProgress& on_progress) {
   return Connection::checked([&] {
     const std::string target =
-        fmt::format("{}?cold={:d}&allow_missing={:d}&now={:d}", model_target(name, ":update"), options.cold,
-                    options.allow_missing, options.now);
+        fmt::format("{}?cold={:d}&allow_missing={:d}&now={:d}", model_target(name, ":update"),
+                    options.cold, options.allow_missing, options.now);
     return decoded<UpdateResult>(connection_->follow(Method::kPost, target, {}, on_progress));
   });
 }
@@ -315,6 +315,15 @@ Freed Client::evict(const std::string& name, const EvictOptions& options) {
         fmt::format("{}?shared={:d}&dry_run={:d}", model_target(name, ":evict"), options.shared,
                     options.dry_run);
     return decoded<Freed>(connection_->work(Method::kPost, target));
+  });
+}
+
+Pruned Client::prune(const std::string& name, const PruneOptions& options) {
+  return Connection::checked([&] {
+    const std::string target = fmt::format(
+        "{}?keep={}&dry_run={:d}", name.empty() ? "/v1/prune" : model_target(name, ":prune"),
+        options.keep, options.dry_run);
+    return decoded<Pruned>(connection_->work(Method::kPost, target));
   });
 }
 

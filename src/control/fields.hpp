@@ -81,6 +81,21 @@ void each_field(IsValue<api::Freed> auto& value, auto&& visit) {
   visit("shared_bytes", value.shared_bytes);
 }
 
+void each_field(IsValue<api::OldRevision> auto& value, auto&& visit) {
+  visit("name", value.name);
+  visit("revision", value.revision);
+  visit("key", value.key);
+  visit("kept", value.kept);
+}
+
+void each_field(IsValue<api::Pruned> auto& value, auto&& visit) {
+  visit("dry_run", value.dry_run);
+  visit("removed", value.removed);
+  visit("kept", value.kept);
+  visit("blobs", value.blobs);
+  visit("bytes", value.bytes);
+}
+
 void each_field(IsValue<api::CorruptBlob> auto& value, auto&& visit) {
   visit("sha256", value.sha256);
   visit("files", value.files);

@@ -66,6 +66,9 @@ class Operations {
   /// Frees what only this model has; with Shared::kEvict also what others have, but for pinned
   /// ones.
   virtual api::Freed evict(const std::string& name, Shared shared, DryRun dry_run) = 0;
+  /// Takes old revisions from a model, or from all where `name` is empty, and what only they had
+  /// from the store; but for the `keep` newest of each, and those that somebody needs.
+  virtual api::Pruned prune(const std::string& name, std::uint64_t keep, DryRun dry_run) = 0;
   /// Starts fetching what is not there, or joins; progress() tells the rest.
   virtual api::Progress warm(const std::string& name) = 0;
   /// Pinning also warms: it is the decision to keep.

@@ -53,6 +53,7 @@ struct Router::Route {
 std::span<const Router::Route> Router::routes() noexcept {
   static constexpr Accepted kWait{.parameters = {"wait"}};
   static constexpr Accepted kObject{.body = Accepted::Body::kObject};
+  static constexpr Accepted kPrune{.parameters = {"dry_run", "keep"}};
   static constexpr std::array kRoutes{
       Route{Method::kGet, "/v1/status", "", &Router::status},
       Route{Method::kGet, "/v1/fills", "", &Router::fills},
@@ -80,6 +81,8 @@ std::span<const Router::Route> Router::routes() noexcept {
             "evict",
             &Router::evict,
             {.parameters = {"dry_run", "shared"}}},
+      Route{Method::kPost, "/v1/models/", "prune", &Router::prune, kPrune},
+      Route{Method::kPost, "/v1/prune", "", &Router::prune, kPrune},
       Route{Method::kPost, "/v1/models/", "verify", &Router::verify, kWait},
       Route{Method::kPost, "/v1/verify", "", &Router::verify, kWait},
       Route{Method::kGet, "/v1/why", "", &Router::why, {.parameters = {"path"}}},
@@ -289,6 +292,13 @@ Response Router::remove(const RouteCall& call) {
 Response Router::evict(const RouteCall& call) {
   const Shared shared = call.target.flag("shared") ? Shared::kEvict : Shared::kKeep;
   return success(operations_.evict(call.rest, shared, call.dry_run()));
+}
+
+Response Router::prune(const RouteCall& call) {
+  const auto keep = call.target.parameters.find("keep");
+  const std::uint64_t kept =
+      keep == call.target.parameters.end() ? 0 : parse_number(keep->second, "keep");
+  return success(operations_.prune(call.rest, kept, call.dry_run()));
 }
 
 Response Router::pin(const RouteCall& call) {

@@ -55,6 +55,7 @@ class Router final : public Handler {
   Response confirm(const RouteCall& call);
   Response rollback(const RouteCall& call);
   Response evict(const RouteCall& call);
+  Response prune(const RouteCall& call);
   Response verify(const RouteCall& call);
   Response why(const RouteCall& call);
   Response config_diff(const RouteCall& call);

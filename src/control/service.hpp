@@ -67,6 +67,9 @@ class Service final : public Operations {
   api::Model confirm(const std::string& name) override;
   api::UpdateResult rollback(const std::string& name) override;
 
+  // service_prune.cpp
+  api::Pruned prune(const std::string& name, std::uint64_t keep, DryRun dry_run) override;
+
   // service_storage.cpp
   api::VerifyResult verify(const std::string& name, const Job& job) override;
   api::Freed remove(const std::string& name, DryRun dry_run) override;
@@ -127,6 +130,8 @@ class Service final : public Operations {
   void fetch_all(const snapshot::SnapshotPtr& snapshot, const source::SourcePtr& source,
                  const Job& job) const;
 
+  [[nodiscard]] std::string reason_to_keep(const Digest& key, const std::set<Digest>& confirmed,
+                                           const std::set<Digest>& shown) const;
   [[nodiscard]] static std::set<Digest> digests_of(const Snapshots& snapshots);
   [[nodiscard]] api::Freed release(const Snapshots& snapshots, const std::set<Digest>& kept,
                                    DryRun dry_run);

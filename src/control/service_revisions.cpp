@@ -104,11 +104,7 @@ api::UpdateResult Service::update(const std::string& name, const UpdateHow& how,
   parts_.catalog.stage(name, found);
   if (how.staging == Staging::kWarm && keeps()) fetch_all(found, source, job);
   const std::string loader = flip(name, found, how.flip, job);
-  return {.name = name,
-          .changed = true,
-          .from = from,
-          .to = found->revision(),
-          .loader = loader};
+  return {.name = name, .changed = true, .from = from, .to = found->revision(), .loader = loader};
 }
 
 api::UpdateResult Service::resource(const std::string& name, const std::string& source,

@@ -3,8 +3,11 @@
 """What a name shows: updates, and what is refused; revisions by their own names."""
 
 import concurrent.futures
+import contextlib
+import http.client
 import json
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -54,11 +57,13 @@ def edit(root, number):
     return models.describe(root / "m")
 
 
-def test_every_known_revision_is_reached_by_its_name_after_updates_and_a_rollback(weightfs, root, origin, small):
+def test_every_known_revision_is_reached_by_its_name_after_updates_and_a_rollback(weightfs, root, folder, origin,
+                                                                                      small):
     mounted = weightfs({NAME: origin(root=root).url("m/")})
+    mounted.wait(NAME)
     trees, known = [small], [mounted.model(NAME)]
     for number in (1, 2):
-        trees.append(edit(root, number))
+        trees.append(models.copy(edit(root, number), folder / f"tree{number}"))
         mounted.cli("update", NAME)
         known.append(mounted.model(NAME))
     mounted.json("rollback", NAME)
@@ -95,7 +100,7 @@ def test_the_listing_restores_the_same_bytes_on_another_node_and_nothing_else(we
 
 
 def test_with_require_digest_a_source_without_digests_is_refused(weightfs, root, origin):
-    mounted = weightfs({}, config={"require_digest": "true"})
+    mounted = weightfs({}, config={"require_digest": True})
     listed, bare = origin(root=root).url("m/"), f"file://{root / 'm'}"
     mounted.cli("add", NAME, listed)
     (root / "m/weightfs.json").unlink()
@@ -108,8 +113,9 @@ def load(mounted, opened, go_on):
     """A loader: shard by shard, path by path, in one process of its own session. Returns the digests."""
     script = ("import hashlib, pathlib, sys\n"
               "for path in sorted(pathlib.Path(sys.argv[1]).glob('*.safetensors')):\n"
-              "    print(path.name, hashlib.sha256(path.read_bytes()).hexdigest(), flush=True)\n"
-              "    sys.stdin.readline()\n")
+              "    with open(path, 'rb') as file:\n"
+              "        print(path.name, hashlib.sha256(file.read()).hexdigest(), flush=True)\n"
+              "        sys.stdin.readline()\n")
     process = subprocess.Popen([sys.executable, "-c", script, str(mounted.mount / NAME)], text=True,
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
     seen = {}
@@ -151,7 +157,7 @@ def shards_of(model):
 def test_a_flip_waits_for_a_loader_that_opens_shard_by_shard(loading, small):
     mounted, new, pool, loader, go_on = loading
     update = pool.submit(mounted.json, "update", NAME)
-    until(lambda: any(job == "waiting for a loader" for job in stages(mounted)), 60, "the update waits")
+    until(lambda: stage(mounted) == "waiting for a loader", 60, "the update waits")
     assert not update.done()
     go_on.set()
     assert loader.result(60) == shards_of(small), "one revision"
@@ -159,9 +165,14 @@ def test_a_flip_waits_for_a_loader_that_opens_shard_by_shard(loading, small):
     same_tree(mounted.mount / NAME, new)
 
 
-def stages(mounted):
-    """Asks again for the update that runs, which joins it."""
-    return [mounted.api("POST", f"/v1/models/{NAME}:update?wait=0").get("progress", {}).get("stage")]
+def stage(mounted):
+    """Of the update that runs: whoever asks for it again joins it."""
+    connection = http.client.HTTPConnection("weightfs")
+    connection.sock = socket.socket(socket.AF_UNIX)
+    connection.sock.connect(str(mounted.socket))
+    with contextlib.closing(connection):
+        connection.request("POST", f"/v1/models/{NAME}:update?wait=0")
+        return json.load(connection.getresponse()).get("progress", {}).get("stage")
 
 
 def test_a_flip_that_does_not_wait_says_who_was_loading(loading, small):
@@ -182,3 +193,28 @@ def test_a_flip_waits_for_a_loader_only_so_long(weightfs, root, origin):
         new = edit(root, 1)
         assert mounted.json("update", NAME)["loader"]
         same_tree(mounted.mount / NAME, new)
+
+
+def test_prune_removes_what_nobody_needs_and_says_why_the_rest_stays(weightfs, root, origin, small):
+    mounted = weightfs({NAME: origin(root=root).url("m/")})
+    mounted.wait(NAME)
+    first = mounted.model(NAME)
+    revisions = []
+    for number in range(3):
+        tree = edit(root, number)
+        mounted.cli("update", NAME)
+        revisions.append(mounted.model(NAME)["revision"])
+    blobs = len(mounted.blobs())
+    with open(mounted.mount / f"{NAME}@{revisions[0]}" / "config.json", "rb") as held:
+        would = mounted.json("prune", "--dry-run")
+        assert len(mounted.blobs()) == blobs and (mounted.mount / f"{NAME}@{revisions[1]}").exists()
+        pruned = mounted.json("prune", NAME)
+        assert pruned["removed"] == would["removed"] and [r["revision"] for r in pruned["removed"]] == [revisions[1]]
+        assert {r["revision"]: r["kept"] for r in pruned["kept"]} == {
+            first["revision"]: "confirmed", revisions[0]: "open"}
+        assert held.read() == small.data("config.json")
+    assert pruned["blobs"] == 1 and len(mounted.blobs()) == blobs - 1, "the README of one revision"
+    assert not (mounted.mount / f"{NAME}@{revisions[1]}").exists()
+    same_tree(mounted.mount / NAME, tree)
+    same_tree(mounted.mount / f"{NAME}@{first['revision']}", small)
+    until(lambda: [r["revision"] for r in mounted.json("prune")["removed"]] == [revisions[0]], 30, "it is closed")

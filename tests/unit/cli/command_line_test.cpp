@@ -86,10 +86,11 @@ TEST_CASE("without a daemon every command that needs one is status 4 and one lin
   const TemporaryDirectory directory;
   const std::string socket = (directory.path() / "none.sock").string();
   const std::vector<std::vector<std::string>> rows{
-      {"status"},    {"ls"},          {"ls", "a"},    {"add", "a/b", "file:///tmp"},
-      {"rm", "a"},   {"update", "a"}, {"warm", "a"},  {"warm", "a", "--wait"},
-      {"wait", "a"}, {"pin", "a"},    {"unpin", "a"}, {"evict", "a"},
-      {"verify"},    {"why", "/x"},   {"mode"},       {"unmount"}};
+      {"status"},    {"ls"},           {"ls", "a"},       {"add", "a/b", "file:///tmp"},
+      {"rm", "a"},   {"update", "a"},  {"warm", "a"},     {"warm", "a", "--wait"},
+      {"wait", "a"}, {"pin", "a"},     {"unpin", "a"},    {"evict", "a"},
+      {"prune"},     {"confirm", "a"}, {"rollback", "a"}, {"verify"},
+      {"why", "/x"}, {"mode"},         {"unmount"}};
   for (std::vector<std::string> arguments : rows) {
     CAPTURE(arguments);
     arguments.insert(arguments.begin(), {"--socket", socket});

@@ -75,6 +75,7 @@ TEST_CASE("every command that prints speaks JSON") {
                                                    {"confirm", "org/m"},
                                                    {"rollback", "org/m"},
                                                    {"evict", "org/m"},
+                                                   {"prune"},
                                                    {"rm", "org/m"},
                                                    {"verify"},
                                                    {"verify", "org/m"},
@@ -103,6 +104,8 @@ TEST_CASE("commands say what they did in a line") {
       {{"confirm", "org/m"}, "org/m: rolls back to 0123456789abcdef from now on\n"},
       {{"rollback", "org/m"}, "org/m: b -> a\n"},
       {{"evict", "org/m", "--dry-run"}, "org/m: would evict, and free 3 files and 3.00 GB\n"},
+      {{"prune", "org/m", "--keep", "2", "--dry-run"},
+       "org/m@r1: would be removed\norg/m@r2: stays, confirmed\n3 files, 3.00 GB would be freed\n"},
       {{"rm", "org/m"}, "org/m: removed, 3 files and 3.00 GB freed\n"},
       {{"unmount"}, ""},
   };
@@ -115,6 +118,7 @@ TEST_CASE("commands say what they did in a line") {
   const auto calls = bench.operations.calls();
   CHECK(std::ranges::find(calls, "pin org/m prod") != calls.end());
   CHECK(std::ranges::find(calls, "evict org/m dry") != calls.end());
+  CHECK(std::ranges::find(calls, "prune org/m 2 dry") != calls.end());
 }
 
 TEST_CASE("pin does not promise what is not being done") {

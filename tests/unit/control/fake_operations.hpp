@@ -96,6 +96,16 @@ class FakeOperations final : public control::Operations {
     if (find(name).pinned) throw Error(Errc::kBusy, name + " is pinned");
     return freed(shared == control::Shared::kEvict ? "evict shared " : "evict ", name, dry_run);
   }
+  api::Pruned prune(const std::string& name, std::uint64_t keep, control::DryRun dry_run) override {
+    if (!name.empty()) (void)find(name);
+    record("prune " + name + " " + std::to_string(keep) +
+           (dry_run == control::DryRun::kYes ? " dry" : ""));
+    return {.dry_run = dry_run == control::DryRun::kYes,
+            .removed = {{.name = "org/m", .revision = "r1"}},
+            .kept = {{.name = "org/m", .revision = "r2", .kept = "confirmed"}},
+            .blobs = 3,
+            .bytes = 3'000'000'000};
+  }
   api::Progress warm(const std::string& name) override {
     record("warm " + name);
     (void)find(name);

@@ -173,3 +173,40 @@ TEST_CASE("the flip waits for who is loading, but not with --now, and a rollback
   CHECK(now.loader == "a pod");
   CHECK(bench.service.rollback("org/m").loader == "a pod");
 }
+
+TEST_CASE("prune takes the revisions that nobody needs, and what only they had") {
+  Bench bench;
+  std::vector<std::string> contents{kWeights};
+  (void)bench.fetch("org/m");
+  for (const char* next : {"two", "three", "four"}) {
+    contents.emplace_back(next);
+    (void)bench.source("m", "model.bin", next);
+    (void)bench.service.update("org/m", {}, {});
+  }
+  const auto there = [&] {
+    std::vector<bool> all;
+    for (const std::string& content : contents) {
+      all.push_back(std::filesystem::exists(bench.blob(content)));
+    }
+    return all;
+  };
+  REQUIRE(there() == std::vector<bool>{true, true, true, true});
+  const api::Pruned asked = bench.service.prune("org/m", 0, DryRun::kYes);
+  CHECK(asked.removed.size() == 2);
+  CHECK(asked.blobs == 2);
+  REQUIRE(asked.kept.size() == 1);
+  CHECK(asked.kept.front().kept == "confirmed");
+  CHECK(there() == std::vector<bool>{true, true, true, true});
+
+  const api::Pruned kept = bench.service.prune("", 1, DryRun::kNo);
+  CHECK(kept.removed.size() == 1);
+  CHECK(kept.bytes == 3);
+  CHECK(there() == std::vector<bool>{true, false, true, true});
+  CHECK(bench.service.prune("", 0, DryRun::kNo).removed.size() == 1);
+  CHECK(there() == std::vector<bool>{true, false, false, true});
+  CHECK(bench.service.model("org/m").model.revisions == 2);
+  CHECK(bench.service.rollback("org/m").changed);
+  CHECK(bench.service.prune("", 0, DryRun::kNo).removed.size() == 1);
+  CHECK(there() == std::vector<bool>{true, false, false, false});
+  CHECK(error_of([&] { (void)bench.service.prune("none", 0, DryRun::kNo); }) == Errc::kNotFound);
+}
