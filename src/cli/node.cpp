@@ -155,6 +155,7 @@ void Node::start(control::ListenSocket control, const Log& log) {
       .warmer = *warmer_,
       .sources = sources_,
       .mount = *this,
+      .clock = clock_,
       .admission = find_setting("admission")->show(settings_),
   });
   router_ = std::make_unique<control::Router>(*service_, log.named("control"));

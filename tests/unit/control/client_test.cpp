@@ -97,16 +97,21 @@ TEST_CASE("every call of the client reaches its operation and brings the value b
   (void)client.progress("org/m");
   CHECK(client.pin("org/m", {.reason = "a \"good\" one"}).pin_reason == "a \"good\" one");
   (void)client.unpin("org/m");
+  CHECK(client.put_lease("job", {.artifacts = {"org/m"}, .not_before = "n", .until = "u"})
+            .missing_bytes == 5);
+  CHECK(client.leases().size() == 1);
+  CHECK(client.lease("job").at_risk);
+  client.remove_lease("job");
   CHECK(client.evict("org/m", {.dry_run = true}).dry_run);
   CHECK_FALSE(client.remove("org/m").dry_run);
   CHECK(client.why("/models/x?y#z&q=1").state == "complete");
   client.unmount({.lazy = true});
   CHECK(bench.operations.calls() ==
-        std::vector<std::string>{"status", "add new file:///a b", "update org/m", "verify ",
-                                 "verify org/m", "update org/m cold", "warm org/m",
-                                 "progress org/m", "pin org/m a \"good\" one", "unpin org/m",
-                                 "evict org/m dry", "remove org/m", "why /models/x?y#z&q=1",
-                                 "unmount lazy"});
+        std::vector<std::string>{
+            "status", "add new file:///a b", "update org/m", "verify ", "verify org/m",
+            "update org/m cold", "warm org/m", "progress org/m", "pin org/m a \"good\" one",
+            "unpin org/m", "lease job org/m from n until u", "end lease job", "evict org/m dry",
+            "remove org/m", "why /models/x?y#z&q=1", "unmount lazy"});
 }
 
 TEST_CASE("a long operation is followed to its end, with progress") {

@@ -184,7 +184,8 @@ class RunningService {
                             .fetcher = fetcher_,
                             .warmer = warmer_,
                             .sources = sources_,
-                            .mount = mount}};
+                            .mount = mount,
+                            .clock = clock_}};
 };
 
 }  // namespace weightfs::tests
