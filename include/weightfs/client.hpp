@@ -89,6 +89,11 @@ class Client {
   Model unpin(const std::string& name);
   Model confirm(const std::string& name);
   UpdateResult rollback(const std::string& name);
+  [[nodiscard]] std::vector<Lease> leases();
+  [[nodiscard]] Lease lease(const std::string& id);
+  /// Takes a lease, or renews it; fetches what is missing, so that it is there by `not_before`.
+  Lease put_lease(const std::string& id, const LeaseRequest& request);
+  void remove_lease(const std::string& id);
   Freed evict(const std::string& name, const EvictOptions& options = {});
   /// Of all models where `name` is empty.
   Pruned prune(const std::string& name = {}, const PruneOptions& options = {});

@@ -20,6 +20,8 @@ struct AddRequest {
 
 struct PinRequest {
   std::string reason;
+  std::string owner;  ///< empty: the user whom the request is from
+  std::string until;  ///< RFC 3339, or a date; empty: for good
   bool operator==(const PinRequest&) const = default;
 };
 

@@ -2,6 +2,8 @@
 // Copyright the weightfs authors
 #pragma once
 
+#include "weightfs/leases.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -162,6 +164,7 @@ struct Status {
   FetchStatus fetch;
   std::uint64_t models = 0;
   std::vector<MissingModel> missing_models;
+  std::vector<Lease> leases;
   std::vector<FillStatus> fills;
   bool operator==(const Status&) const = default;
 };

@@ -43,6 +43,8 @@ struct Model {
   std::string rollback;
   bool pinned = false;
   std::string pin_reason;
+  std::string pin_owner;       ///< who pinned it, where that is known
+  std::int64_t pin_until = 0;  ///< when the pin is over; 0: never
   std::uint64_t file_count = 0;
   std::uint64_t revisions = 0;
   std::vector<Revision> known_revisions;  ///< oldest first

@@ -51,6 +51,11 @@ void Cache::admit(const snapshot::SnapshotPtr& snapshot) {
   if (const ShadowPtr shadow = this->shadow()) shadow->governor().admit(snapshot);
 }
 
+void Cache::reserve(const std::vector<snapshot::SnapshotPtr>& snapshots) {
+  if (mode_ == Mode::kProd) governor_.reserve(snapshots);
+  if (const ShadowPtr shadow = this->shadow()) shadow->governor().reserve(snapshots);
+}
+
 void Cache::stock_changed() {
   if (mode_ == Mode::kProd) governor_.stock_changed();
 }

@@ -62,6 +62,7 @@ class Cache final : public fetch::Room {
 
   /// As of Governor; in Mode::kOff they do nothing.
   void admit(const snapshot::SnapshotPtr& snapshot);
+  void reserve(const std::vector<snapshot::SnapshotPtr>& snapshots);
   void stock_changed();
   void keep_limits();
   void set_tenants(const std::vector<Tenant>& tenants);

@@ -5,11 +5,10 @@
 #include "base/error.hpp"
 #include "base/quantity.hpp"
 #include "cache/shared_content.hpp"
+#include "cache/shortage.hpp"
 #include "fetch/read_pattern.hpp"
 #include "fetch/target.hpp"
 #include "snapshot/reference.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
@@ -41,15 +40,6 @@ std::vector<Digest> keys_of(const policy::Holdings& holdings) {
     });
   }
   return keys;
-}
-
-std::string describe(const policy::Plan& plan) {
-  std::string text = fmt::format("{} {}", readable_size(plan.short_of),
-                                 plan.over_cap ? "more than its tenant may have" : "too little");
-  for (const auto& [guard, bytes] : plan.kept) {
-    text += fmt::format(", {} {}", readable_size(bytes), policy::name(guard));
-  }
-  return text;
 }
 
 }  // namespace
@@ -139,7 +129,7 @@ std::int64_t Governor::now() const {
 /// For good, not on probation.
 bool Governor::admitted(const State& state, const Digest& snapshot_key) const {
   return options_.admission == Admission::kAlways || state.references.proven(snapshot_key) ||
-         parts_.catalog.pinned(snapshot_key);
+         kept(snapshot_key);
 }
 
 Area Governor::area_of(const State& state, const Digest& snapshot_key) const {
@@ -190,22 +180,11 @@ void Governor::refer(State& state, const Digest& snapshot_key, const std::string
   }
 }
 
-void Governor::admit(const SnapshotPtr& snapshot) {
-  const Digest& key = snapshot->key();
-  auto turn = turn_.lock();
-  count(*turn);
-  const std::uint64_t missing = missing_bytes(snapshot);
-  const policy::Plan fits = plan({.snapshot = key, .area = Area::kResident, .bytes = missing});
-  if (missing > 0 && !fits.fits) {
-    throw Error(Errc::kNoSpace,
-                fmt::format("no space for {} of {}: the store may take {}, which is {}",
-                            readable_size(missing), snapshot::shown_source(snapshot->source()),
-                            readable_size(budget().capacity), describe(fits)));
-  }
+void Governor::prove(const Digest& snapshot_key) {
   state_->with([&](State& state) {
-    state.references.prove(key);
-    state.log.reference(state.references.record(key));
-    note_use(state, key, Area::kResident);
+    state.references.prove(snapshot_key);
+    state.log.reference(state.references.record(snapshot_key));
+    note_use(state, snapshot_key, Area::kResident);
   });
 }
 
@@ -244,7 +223,7 @@ bool Governor::claim(const fetch::Target& target, const std::function<void()>& t
 
 bool Governor::refuse(const fetch::Target& target, const policy::Plan& plan) {
   log_.info("{} of {} is streamed past the disk: {}", target.file().path,
-            snapshot::shown_source(target.snapshot->source()), describe(plan));
+            snapshot::shown_source(target.snapshot->source()), describe_shortage(plan));
   state_->with([&](State& state) {
     ++state.counts.refused;
     state.counts.kept = plan.kept;
@@ -263,14 +242,18 @@ std::uint64_t Governor::configured_capacity() const {
   return cache::capacity(options_.limits, parts_.stock.usage());
 }
 
-policy::Plan Governor::plan(const policy::Claim& claim, Capacity capacity) const {
+policy::Plan Governor::plan(const policy::Claim& claim, Capacity capacity,
+                            const std::unordered_set<Digest>& spared) const {
   policy::Budget budget = this->budget(capacity);
   return state_->with([&](State& state) {
     state.settle_shares();
     budget.used -= std::min(budget.used, state.stray_bytes);
+    const auto guard = [&](const Holding& holding) {
+      return spared.contains(holding.snapshot) ? Guard::kLeased : guard_of(state, holding);
+    };
     return policy::make_room(
         state.holdings, budget, claim,
-        {.guard_of = [&](const Holding& holding) { return guard_of(state, holding); },
+        {.guard_of = guard,
          .next_use = {},
          .tenancy = tenancy(state.tenants, parts_.catalog, configured_capacity())});
   });
@@ -331,6 +314,7 @@ std::uint64_t Governor::remove_files(const SnapshotPtr& snapshot) {
 std::optional<Guard> Governor::guard_of(State& state, const Holding& holding) const {
   const Digest& key = holding.snapshot;
   if (parts_.catalog.pinned(key)) return Guard::kPinned;
+  if (parts_.catalog.leases().holds(key)) return Guard::kLeased;
   if (parts_.open.contains(key)) return Guard::kOpen;
   const auto window = options_.rollback_window.count();
   if (window > 0 && parts_.catalog.rolled_back_to(key, now() - window)) return Guard::kConfirmed;

@@ -24,6 +24,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 namespace weightfs::cache {
@@ -86,6 +87,10 @@ class Governor final {
   /// A person or a scheduler wants it kept (warm, pin, lease): admitted at once. Error(kNoSpace),
   /// with the numbers, where it cannot fit whatever goes.
   void admit(const snapshot::SnapshotPtr& snapshot);
+  /// All of these are to be kept, whatever comes: as admit, but they must fit side by side, and
+  /// beside what pins and leases keep and have yet to get. For a pin or a lease, before it is
+  /// taken; one that is renewed still counts once.
+  void reserve(const std::vector<snapshot::SnapshotPtr>& snapshots);
 
   /// Instead of those of the options.
   void set_tenants(std::vector<Tenant> tenants);
@@ -109,6 +114,9 @@ class Governor final {
   [[nodiscard]] bool admitted(const State& state, const Digest& snapshot_key) const;
   [[nodiscard]] policy::Area area_of(const State& state, const Digest& snapshot_key) const;
   [[nodiscard]] policy::Area unused_area(const State& state, const Digest& snapshot_key) const;
+  [[nodiscard]] bool kept(const Digest& snapshot_key) const;
+  void check_fits(const snapshot::SnapshotPtr& snapshot) const;
+  void prove(const Digest& snapshot_key);
   void refer(State& state, const Digest& snapshot_key, const std::string& consumer);
   void note_use(State& state, const Digest& snapshot_key, policy::Area area);
   [[nodiscard]] std::optional<policy::Guard> guard_of(State& state,
@@ -121,7 +129,9 @@ class Governor final {
   using Capacity = std::optional<std::uint64_t>;
   [[nodiscard]] policy::Budget budget(Capacity capacity = {}) const;
   [[nodiscard]] std::uint64_t configured_capacity() const;
-  [[nodiscard]] policy::Plan plan(const policy::Claim& claim, Capacity capacity = {}) const;
+  /// `spared`: never victims, whatever guards them.
+  [[nodiscard]] policy::Plan plan(const policy::Claim& claim, Capacity capacity = {},
+                                  const std::unordered_set<Digest>& spared = {}) const;
   /// Evicts until the claim fits; or says why it does not.
   [[nodiscard]] std::optional<policy::Plan> make_room(const policy::Claim& claim,
                                                       Capacity capacity = {});

@@ -15,20 +15,11 @@ namespace {
 using snapshot::Snapshot;
 using snapshot::SnapshotPtr;
 
-constexpr std::size_t kMinPrefix = 8;
-
-bool names_revision(const Snapshot& snapshot, std::string_view text) {
-  const auto matches = [text](const std::string& word) {
-    return word == text || (text.size() >= kMinPrefix && word.starts_with(text));
-  };
-  return matches(snapshot.revision()) || matches(snapshot.key().hex()) ||
-         (snapshot.id() && matches(snapshot.id()->hex()));
-}
-
 }  // namespace
 
 Catalog::Catalog(std::filesystem::path state_directory, const Clock& clock, Log log)
-    : state_(std::make_unique<CatalogState>(std::move(state_directory), clock, std::move(log))) {
+    : state_(std::make_unique<CatalogState>(state_directory, clock, log)),
+      leases_(std::make_unique<Leases>(state_directory / "leases.json", clock, log)) {
 }
 
 Catalog::~Catalog() = default;
@@ -46,8 +37,7 @@ void Catalog::add(const std::string& name, const std::string& source, const Snap
     model.revisions = {snapshot->key()};
     model.added = model.updated = state_->now();
     if (const auto before = lost.extract(name)) {
-      model.pinned = before.mapped().pinned;
-      model.pin_reason = before.mapped().pin_reason;
+      model.pin = before.mapped().pin;
       model.added = before.mapped().added;
     }
     models.emplace(name, std::move(model));
@@ -142,12 +132,12 @@ void Catalog::forget(const std::string& name, const std::vector<Digest>& revisio
   });
 }
 
-void Catalog::set_pinned(const std::string& name, bool pinned, const std::string& reason) {
-  state_->update_models([&](Models& models, Models&) {
-    Model& model = require(models, name);
-    model.pinned = pinned;
-    model.pin_reason = pinned ? reason : "";
-  });
+void Catalog::pin(const std::string& name, const Pin& pin) {
+  state_->update_models([&](Models& models, Models&) { require(models, name).pin = pin; });
+}
+
+void Catalog::unpin(const std::string& name) {
+  state_->update_models([&](Models& models, Models&) { require(models, name).pin.reset(); });
 }
 
 void Catalog::consider(const SnapshotPtr& snapshot) {
@@ -166,14 +156,14 @@ std::optional<Model> Catalog::find(const std::string& name) const {
   return state_->read([&](const Tables& tables) -> std::optional<Model> {
     const auto found = tables.models.find(name);
     if (found == tables.models.end()) return std::nullopt;
-    return found->second;
+    return found->second.at(state_->now());
   });
 }
 
 std::vector<Model> Catalog::list() const {
-  return state_->read([](const Tables& tables) {
+  return state_->read([now = state_->now()](const Tables& tables) {
     std::vector<Model> all;
-    for (const auto& [name, model] : tables.models) all.push_back(model);
+    for (const auto& [name, model] : tables.models) all.push_back(model.at(now));
     return all;
   });
 }
@@ -217,9 +207,9 @@ SnapshotPtr Catalog::revision(const std::string& name, std::string_view text) co
 }
 
 bool Catalog::pinned(const Digest& snapshot_key) const {
-  return state_->read([&](const Tables& tables) {
-    return std::any_of(tables.models.begin(), tables.models.end(), [&](const auto& entry) {
-      return entry.second.pinned && entry.second.current == snapshot_key;
+  return state_->read([&, now = state_->now()](const Tables& tables) {
+    return std::ranges::any_of(tables.models, [&](const auto& entry) {
+      return entry.second.pinned(now) && entry.second.current == snapshot_key;
     });
   });
 }

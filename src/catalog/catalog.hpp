@@ -4,6 +4,7 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "catalog/leases.hpp"
 #include "catalog/model.hpp"
 #include "snapshot/snapshot.hpp"
 
@@ -20,9 +21,9 @@ namespace weightfs::catalog {
 class CatalogState;
 
 /// Names, revisions and snapshots, durable in the state directory: `catalog.json` and
-/// `snapshots/<key>.json` (FORMAT.md). Every change but learn() is on disk before the call returns;
-/// a failed write changes nothing. Thread-safe. One Catalog per directory on the whole machine
-/// (flock on `lock`; Error(kBusy) otherwise).
+/// `snapshots/<key>.json` (FORMAT.md); with the leases of `leases.json`. Every change but learn()
+/// is on disk before the call returns; a failed write changes nothing. Thread-safe. One Catalog per
+/// directory on the whole machine (flock on `lock`; Error(kBusy) otherwise).
 class Catalog {
  public:
   /// Reads what is there. Error(kUnsupported) for a version of the format that is not ours,
@@ -58,18 +59,20 @@ class Catalog {
   /// Takes revisions from a name, but for the one that it shows and the one that it is rolled back
   /// to. Snapshots that no name has any more are forgotten.
   void forget(const std::string& name, const std::vector<Digest>& revisions);
-  void set_pinned(const std::string& name, bool pinned, const std::string& reason);
   /// Knows `snapshot` while nobody can say yet whether a name will have it, so that its digests are
   /// learned while it is fetched; until as many calls of dismiss(), over no restart.
   void consider(const snapshot::SnapshotPtr& snapshot);
   void dismiss(const Digest& snapshot_key);
+  void pin(const std::string& name, const Pin& pin);
+  void unpin(const std::string& name);
   /// Records a digest that the listing did not have, in every snapshot that holds a file of this
   /// source, path and validator. Where it cannot be written it is known until the next start, and
   /// learned again.
   void learn(const Digest& snapshot_key, std::size_t file_index, const Digest& sha256);
 
+  /// As it is now: a pin that is over is not in it.
   [[nodiscard]] std::optional<Model> find(const std::string& name) const;
-  [[nodiscard]] std::vector<Model> list() const;  ///< sorted by name
+  [[nodiscard]] std::vector<Model> list() const;  ///< likewise; sorted by name
   /// Names that are not shown, because the listing of what they showed was damaged on disk: their
   /// sources have it. They stay known until they are added again, which gives them their pins back,
   /// or removed.
@@ -100,8 +103,13 @@ class Catalog {
   /// Another one whenever snapshots() has others, or one of them has got its last digest.
   [[nodiscard]] std::uint64_t generation() const noexcept;
 
+  /// Of the same directory, and under the same lock. As long as this.
+  [[nodiscard]] Leases& leases() noexcept { return *leases_; }
+  [[nodiscard]] const Leases& leases() const noexcept { return *leases_; }
+
  private:
   std::unique_ptr<CatalogState> state_;
+  std::unique_ptr<Leases> leases_;
 };
 
 }  // namespace weightfs::catalog

@@ -29,12 +29,14 @@ Json to_json(const Model& model) {
                {"source", model.source},
                {"current", model.current.hex()},
                {"revisions", std::move(revisions)},
-               {"pinned", model.pinned},
-               {"pin_reason", model.pin_reason},
+               {"pinned", model.pin.has_value()},
+               {"pin_reason", model.pin ? model.pin->reason : ""},
                {"added", model.added},
                {"updated", model.updated}};
   if (model.declared) json["declared"] = true;
   if (model.confirmed) json["confirmed"] = model.confirmed->hex();
+  if (model.pin && !model.pin->owner.empty()) json["pin_owner"] = model.pin->owner;
+  if (model.pin && model.pin->until != 0) json["pin_until"] = model.pin->until;
   return json;
 }
 
@@ -49,8 +51,11 @@ Model from_json(const Json& json) {
     model.confirmed = digest_of(*key);
   }
   model.declared = json.value("declared", false);
-  model.pinned = json.at("pinned").get<bool>();
-  model.pin_reason = json.at("pin_reason").get<std::string>();
+  if (json.at("pinned").get<bool>()) {
+    model.pin = {.reason = json.at("pin_reason").get<std::string>(),
+                 .owner = json.value("pin_owner", ""),
+                 .until = json.value("pin_until", std::int64_t{0})};
+  }
   model.added = json.at("added").get<std::int64_t>();
   model.updated = json.at("updated").get<std::int64_t>();
   return model;

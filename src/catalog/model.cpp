@@ -9,6 +9,12 @@
 
 namespace weightfs::catalog {
 
+Model Model::at(std::int64_t now) const {
+  Model model = *this;
+  if (!pinned(now)) model.pin.reset();
+  return model;
+}
+
 void check_name(std::string_view name) {
   snapshot::check_path(name);
   for (std::size_t begin = 0; begin <= name.size();) {

@@ -12,6 +12,15 @@
 
 namespace weightfs::catalog {
 
+/// Somebody's word that a model is to stay, whatever else needs the room. A value.
+struct Pin {
+  std::string reason;
+  std::string owner;       ///< who said so, where that is known
+  std::int64_t until = 0;  ///< seconds since 1970; 0: for good
+  [[nodiscard]] bool holds(std::int64_t now) const noexcept { return until == 0 || now < until; }
+  bool operator==(const Pin&) const = default;
+};
+
 /// A name under the mount and the revisions it has had. A value. Snapshots go by key.
 struct Model {
   std::string name;               ///< "org/name": one or more components, see check_name
@@ -21,10 +30,13 @@ struct Model {
   /// What the name is rolled back to. Before any was confirmed, what it showed first.
   std::optional<Digest> confirmed;
   bool declared = false;  ///< by the configuration, which may take it away again
-  bool pinned = false;
-  std::string pin_reason;
+  std::optional<Pin> pin;
   std::int64_t added = 0;    ///< seconds since 1970
   std::int64_t updated = 0;  ///< of the last flip
+
+  [[nodiscard]] bool pinned(std::int64_t now) const noexcept { return pin && pin->holds(now); }
+  /// As it is at this time: without a pin that is over.
+  [[nodiscard]] Model at(std::int64_t now) const;
 };
 
 /// One entry of a directory made of names.

@@ -30,6 +30,15 @@ void check_conflicts(const Models& models, const std::string& name) {
   }
 }
 
+bool names_revision(const snapshot::Snapshot& snapshot, std::string_view text) {
+  constexpr std::size_t kMinPrefix = 8;
+  const auto matches = [text](const std::string& word) {
+    return word == text || (text.size() >= kMinPrefix && word.starts_with(text));
+  };
+  return matches(snapshot.revision()) || matches(snapshot.key().hex()) ||
+         (snapshot.id() && matches(snapshot.id()->hex()));
+}
+
 Model& require(Models& models, const std::string& name) {
   const auto found = models.find(name);
   if (found == models.end()) throw Error(Errc::kNotFound, "no model has the name " + name);

@@ -20,6 +20,9 @@ namespace weightfs::cli {
 [[nodiscard]] CommandEntry evict_command();
 [[nodiscard]] CommandEntry prune_command();
 [[nodiscard]] CommandEntry keeper_command();
+[[nodiscard]] CommandEntry lease_ls_command();
+[[nodiscard]] CommandEntry lease_put_command();
+[[nodiscard]] CommandEntry lease_rm_command();
 [[nodiscard]] CommandEntry ls_command();
 [[nodiscard]] CommandEntry man_command();
 [[nodiscard]] CommandEntry manifest_command();

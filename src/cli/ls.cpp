@@ -3,6 +3,7 @@
 #include "cli/commands.hpp"
 
 #include "base/quantity.hpp"
+#include "base/timestamp.hpp"
 #include "cli/input_check.hpp"
 #include "cli/printable.hpp"
 #include "cli/table.hpp"
@@ -19,6 +20,21 @@ std::string resident_text(std::uint64_t resident, std::uint64_t size, bool compl
   if (resident == 0 || size == 0) return "-";
   return fmt::format("{}%", static_cast<unsigned>(static_cast<double>(resident) * 100 /
                                                   static_cast<double>(size)));
+}
+
+std::string pin_text(const api::Model& model) {
+  if (!model.pinned) return "";
+  return model.pin_until == 0 ? "pinned" : "until " + show_timestamp(model.pin_until);
+}
+
+/// The same with whose it is and why.
+std::string pin_details(const api::Model& model) {
+  if (!model.pinned) return "";
+  std::string text = ", pinned";
+  if (model.pin_until != 0) text += " until " + show_timestamp(model.pin_until);
+  if (!model.pin_owner.empty()) text += " by " + printable(model.pin_owner);
+  if (!model.pin_reason.empty()) text += fmt::format(" ({})", printable(model.pin_reason));
+  return text;
 }
 
 class LsCommand final : public Command {
@@ -59,7 +75,7 @@ class LsCommand final : public Command {
       const bool key = model.revision == model.key;
       table.add({model.name, readable_size(model.bytes),
                  resident_text(model.resident_bytes, model.bytes, model.complete),
-                 fmt::format("{}", model.file_count), model.pinned ? "pinned" : "",
+                 fmt::format("{}", model.file_count), pin_text(model),
                  key ? model.revision.substr(0, 12) : model.revision, model.source,
                  model.rollback});
     }
@@ -75,7 +91,7 @@ class LsCommand final : public Command {
     const api::Model& model = detail.model;
     context.streams().out << fmt::format(
         "{}: {}, revision {}, {}{}{}\n", printable(model.name), printable(model.source),
-        printable(model.revision), readable_size(model.bytes), model.pinned ? ", pinned" : "",
+        printable(model.revision), readable_size(model.bytes), pin_details(model),
         model.rollback.empty()
             ? ""
             : fmt::format(", rollback: {} ({})", model.rollback, printable(model.confirmed)));

@@ -20,8 +20,8 @@ void compare(const catalog::Model& model, const ModelSetting& setting,
   if (!model.declared) add(Kind::kAdopt);
   const bool moves = model.source != setting.source;
   if (moves) add(Kind::kResource, setting.source);
-  if (setting.pin && !model.pinned) add(Kind::kPin);
-  if (!setting.pin && model.pinned && model.pin_reason == kDeclaredPin) add(Kind::kUnpin);
+  if (setting.pin && !model.pin) add(Kind::kPin);
+  if (!setting.pin && model.pin && model.pin->reason == kDeclaredPin) add(Kind::kUnpin);
   if (setting.confirm && (moves || (model.confirmed && model.confirmed != model.current))) {
     add(Kind::kConfirm);
   }

@@ -143,7 +143,8 @@ bool ModelReconciler::carry_out(const ModelChange& change, const ModelSetting* s
     case Kind::kRemove:
       return remove(name);
     case Kind::kPin:
-      (void)parts_.service.pin(name, std::string(kDeclaredPin));
+      (void)parts_.service.pin(name,
+                               {.reason = std::string(kDeclaredPin), .owner = "", .until = ""});
       break;
     case Kind::kUnpin:
       (void)parts_.service.unpin(name);
@@ -162,7 +163,7 @@ bool ModelReconciler::remove(const std::string& name) {
     log_.info("{} goes once nobody reads it any more", name);
     return false;
   }
-  if (model->pinned && model->pin_reason == kDeclaredPin) (void)parts_.service.unpin(name);
+  if (model->pin && model->pin->reason == kDeclaredPin) (void)parts_.service.unpin(name);
   (void)parts_.service.remove(name, control::DryRun::kNo);
   log_.info("removed {}, which the configuration does not have any more", name);
   return true;

@@ -156,6 +156,7 @@ void Node::start(control::ListenSocket control, const Log& log) {
       .warmer = *warmer_,
       .sources = sources_,
       .mount = *this,
+      .clock = clock_,
       .admission = find_setting("admission")->show(settings_),
       .require_digest = settings_.require_digest,
       .flip_wait = settings_.flip_wait,

@@ -17,6 +17,11 @@ void Options::optional_argument(const std::string& name, const std::string& text
   app_.add_option(name, value, text);
 }
 
+void Options::arguments(const std::string& name, const std::string& text,
+                        std::vector<std::string>& values) {
+  app_.add_option(name, values, text)->required();
+}
+
 void Options::flag(const std::string& name, const std::string& text, bool& value) {
   app_.add_flag(name, value, text);
 }

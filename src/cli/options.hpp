@@ -27,6 +27,10 @@ class Options {
   void argument(const std::string& name, const std::string& text, std::string& value);
   void optional_argument(const std::string& name, const std::string& text, std::string& value);
 
+  /// At least one.
+  void arguments(const std::string& name, const std::string& text,
+                 std::vector<std::string>& values);
+
   void flag(const std::string& name, const std::string& text, bool& value);
   void flag(const std::string& name, const std::string& text, std::function<void()> given);
 

@@ -3,6 +3,7 @@
 #include "cli/status_text.hpp"
 
 #include "base/quantity.hpp"
+#include "cli/lease_text.hpp"
 #include "cli/printable.hpp"
 
 #include <fmt/format.h>
@@ -120,6 +121,7 @@ std::string status_text(const api::Status& status) {
                  fmt::format("{} files completed, {} failed, {} of them corrupt",
                              status.fetch.completed, status.fetch.failed, status.fetch.corrupt));
   }
+  for (const api::Lease& lease : status.leases) text += line("lease", lease_text(lease));
   for (const api::FillStatus& fill : status.fills) text += line("filling", fill_text(fill));
   return text;
 }

@@ -42,6 +42,10 @@ std::string model_target(const std::string& name, std::string_view action = {}) 
   return fmt::format("/v1/models/{}{}", net::percent_encode_path(name), action);
 }
 
+std::string lease_target(const std::string& id) {
+  return "/v1/leases/" + net::percent_encode(id);
+}
+
 template <class Value>
 Value decoded(const std::string& body) {
   return control::decode<Value>(body);
@@ -307,6 +311,31 @@ UpdateResult Client::rollback(const std::string& name) {
   return Connection::checked([&] {
     return decoded<UpdateResult>(connection_->work(Method::kPost, model_target(name, ":rollback")));
   });
+}
+
+std::vector<Lease> Client::leases() {
+  return Connection::checked([&] {
+    std::vector<Lease> leases;
+    const Json json = control::parse_json(connection_->call(Method::kGet, "/v1/leases"));
+    control::from_json(json.value("leases", Json()), leases, "leases");
+    return leases;
+  });
+}
+
+Lease Client::lease(const std::string& id) {
+  return Connection::checked(
+      [&] { return decoded<Lease>(connection_->call(Method::kGet, lease_target(id))); });
+}
+
+Lease Client::put_lease(const std::string& id, const LeaseRequest& request) {
+  return Connection::checked([&] {
+    return decoded<Lease>(
+        connection_->call(Method::kPut, lease_target(id), control::encode(request)));
+  });
+}
+
+void Client::remove_lease(const std::string& id) {
+  Connection::checked([&] { return connection_->work(Method::kDelete, lease_target(id)); });
 }
 
 Freed Client::evict(const std::string& name, const EvictOptions& options) {

@@ -32,6 +32,8 @@ void each_field(IsValue<api::Model> auto& value, auto&& visit) {
   visit("rollback", value.rollback);
   visit("pinned", value.pinned);
   visit("pin_reason", value.pin_reason);
+  visit("pin_owner", value.pin_owner);
+  visit("pin_until", value.pin_until);
   visit("file_count", value.file_count);
   visit("revisions", value.revisions);
   visit("known_revisions", value.known_revisions);
@@ -138,6 +140,8 @@ void each_field(IsValue<api::AddRequest> auto& value, auto&& visit) {
 
 void each_field(IsValue<api::PinRequest> auto& value, auto&& visit) {
   visit("reason", value.reason);
+  visit("owner", value.owner);
+  visit("until", value.until);
 }
 
 void each_field(IsValue<api::SettingDiff> auto& value, auto&& visit) {

@@ -2,17 +2,20 @@
 // Copyright the weightfs authors
 #pragma once
 
+#include <sys/types.h>
+#include <optional>
 #include <string>
 
 namespace weightfs::control {
 
-enum class Method { kGet, kPost, kDelete, kOther };
+enum class Method { kGet, kPost, kPut, kDelete, kOther };
 
 /// One request of the control API, whole. A value; knows no server library.
 struct Request {
   Method method = Method::kGet;
   std::string target;  ///< path and query as they were sent, percent-encoded
   std::string body;
+  std::optional<uid_t> user;  ///< whom it is from, where the kernel says so
 };
 
 struct Response {

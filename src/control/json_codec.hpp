@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "control/fields.hpp"
+#include "control/lease_fields.hpp"
 #include "snapshot/byte_text.hpp"
 
 #include <nlohmann/json.hpp>

@@ -71,8 +71,8 @@ class Operations {
   virtual api::Pruned prune(const std::string& name, std::uint64_t keep, DryRun dry_run) = 0;
   /// Starts fetching what is not there, or joins; progress() tells the rest.
   virtual api::Progress warm(const std::string& name) = 0;
-  /// Pinning also warms: it is the decision to keep.
-  virtual api::Model pin(const std::string& name, const std::string& reason) = 0;
+  /// Pinning also warms: it is the decision to keep. One that is pinned already is pinned anew.
+  virtual api::Model pin(const std::string& name, const api::PinRequest& request) = 0;
   virtual api::Model unpin(const std::string& name) = 0;
   /// What the name shows now is what it is rolled back to.
   virtual api::Model confirm(const std::string& name) = 0;
@@ -85,6 +85,14 @@ class Operations {
   [[nodiscard]] virtual api::ConfigDiff config_diff() = 0;
   /// `mode` is a word of cache::kModeWords; it holds until the mount ends.
   virtual api::ModeChange set_mode(const std::string& mode) = 0;
+
+  [[nodiscard]] virtual std::vector<api::Lease> leases() = 0;
+  [[nodiscard]] virtual api::Lease lease(const std::string& id) = 0;
+  /// Takes it, or renews the one with this id. Refused, with the numbers, where it cannot fit;
+  /// warms what is missing.
+  virtual api::Lease put_lease(const std::string& id, const api::LeaseRequest& request) = 0;
+  virtual void remove_lease(const std::string& id) = 0;
+
   virtual void unmount(Unmount how) = 0;
 };
 

@@ -3,6 +3,7 @@
 #include "control/router.hpp"
 
 #include "control/json_codec.hpp"
+#include "control/peer.hpp"
 #include "control/target.hpp"
 
 #include <fmt/format.h>
@@ -21,6 +22,7 @@ struct RouteCall {
   std::string rest;
   const Target& target;
   const std::string& body;
+  std::optional<uid_t> user;  ///< whom it is from
 
   [[nodiscard]] DryRun dry_run() const {
     return target.flag("dry_run") ? DryRun::kYes : DryRun::kNo;
@@ -89,6 +91,10 @@ std::span<const Router::Route> Router::routes() noexcept {
       Route{Method::kGet, "/v1/config/diff", "", &Router::config_diff},
       Route{Method::kPost, "/v1/reload", "", &Router::reload},
       Route{Method::kPost, "/v1/mode", "", &Router::set_mode, kObject},
+      Route{Method::kGet, "/v1/leases", "", &Router::leases},
+      Route{Method::kGet, "/v1/leases/", "", &Router::lease},
+      Route{Method::kPut, "/v1/leases/", "", &Router::put_lease, kObject},
+      Route{Method::kDelete, "/v1/leases/", "", &Router::remove_lease},
       Route{Method::kPost, "/v1/unmount", "", &Router::unmount, kObject},
       Route{Method::kGet, "/v1/jobs/", "", &Router::job, kWait},
   };
@@ -225,7 +231,8 @@ Response Router::dispatch(const Request& request) {
     check_accepted(route.accepted, target, request.body);
     const std::string rest =
         route.path.ends_with('/') ? target.path.substr(route.path.size()) : std::string();
-    return (this->*route.answer)({.rest = rest, .target = target, .body = request.body});
+    return (this->*route.answer)(
+        {.rest = rest, .target = target, .body = request.body, .user = request.user});
   }
   if (path_known) {
     Response response = failure(Errc::kInvalid, "this path takes another method");
@@ -302,7 +309,9 @@ Response Router::prune(const RouteCall& call) {
 }
 
 Response Router::pin(const RouteCall& call) {
-  return success(operations_.pin(call.rest, read_request<api::PinRequest>(call.body).reason));
+  auto request = read_request<api::PinRequest>(call.body);
+  if (request.owner.empty() && call.user) request.owner = user_name(*call.user);
+  return success(operations_.pin(call.rest, request));
 }
 
 Response Router::add(const RouteCall& call) {
@@ -356,6 +365,23 @@ Response Router::reload(const RouteCall&) {
 
 Response Router::set_mode(const RouteCall& call) {
   return success(operations_.set_mode(read_request<api::ModeRequest>(call.body).mode));
+}
+
+Response Router::leases(const RouteCall&) {
+  return success_list("leases", operations_.leases());
+}
+
+Response Router::lease(const RouteCall& call) {
+  return success(operations_.lease(call.rest));
+}
+
+Response Router::put_lease(const RouteCall& call) {
+  return success(operations_.put_lease(call.rest, read_request<api::LeaseRequest>(call.body)));
+}
+
+Response Router::remove_lease(const RouteCall& call) {
+  operations_.remove_lease(call.rest);
+  return {.status = 200, .body = "{}"};
 }
 
 Response Router::unmount(const RouteCall& call) {

@@ -61,6 +61,10 @@ class Router final : public Handler {
   Response config_diff(const RouteCall& call);
   Response reload(const RouteCall& call);
   Response set_mode(const RouteCall& call);
+  Response leases(const RouteCall& call);
+  Response lease(const RouteCall& call);
+  Response put_lease(const RouteCall& call);
+  Response remove_lease(const RouteCall& call);
   Response unmount(const RouteCall& call);
   Response job(const RouteCall& call);
 

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/synchronized.hpp"
+#include "control/peer.hpp"
 
 #include <microhttpd.h>
 
@@ -36,8 +37,15 @@ struct Arriving {
 Method method_of(std::string_view text) noexcept {
   if (text == MHD_HTTP_METHOD_GET) return Method::kGet;
   if (text == MHD_HTTP_METHOD_POST) return Method::kPost;
+  if (text == MHD_HTTP_METHOD_PUT) return Method::kPut;
   if (text == MHD_HTTP_METHOD_DELETE) return Method::kDelete;
   return Method::kOther;
+}
+
+std::optional<uid_t> user_of(MHD_Connection* connection) {
+  const MHD_ConnectionInfo* info =
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  return info == nullptr ? std::nullopt : peer_user(info->connect_fd);
 }
 
 MHD_Result send(MHD_Connection* connection, const Response& answer) {
@@ -163,7 +171,8 @@ class Server::State {
     }
     return send(connection, handler_.handle({.method = method_of(method),
                                              .target = std::move(arriving.target),
-                                             .body = std::move(arriving.body)}));
+                                             .body = std::move(arriving.body),
+                                             .user = user_of(connection)}));
   }
 
   ListenSocket socket_;

@@ -6,6 +6,7 @@
 #include "base/synchronized.hpp"
 #include "cache/cache.hpp"
 #include "catalog/catalog.hpp"
+#include "control/lease_warmer.hpp"
 #include "control/mount_view.hpp"
 #include "control/operations.hpp"
 #include "control/rate_table.hpp"
@@ -25,9 +26,10 @@
 namespace weightfs::control {
 
 /// The operations of the control API on a running daemon: what `weightfs add`, `warm`, `evict` and
-/// the others mean. Holds no state of its own but the rates of the fills.
+/// the others mean. Holds no state of its own but the rates of the fills, and how leases fare.
 ///
-/// Thread-safe; no lock is held across a call into another layer. Has one thread ("rates").
+/// Thread-safe; no lock is held across a call into another layer. Has one thread ("rates"), and a
+/// LeaseWarmer's.
 /// Everything in Parts must outlive it.
 class Service final : public Operations {
  public:
@@ -39,6 +41,7 @@ class Service final : public Operations {
     fetch::Warmer& warmer;
     source::SourcePool& sources;
     MountView& mount;
+    const Clock& clock;
     std::string admission = "always";  ///< likewise
     bool require_digest = false;       ///< no name shows what may change
     /// For how long a flip waits for who is loading through the name.
@@ -75,9 +78,15 @@ class Service final : public Operations {
   api::Freed remove(const std::string& name, DryRun dry_run) override;
   api::Freed evict(const std::string& name, Shared shared, DryRun dry_run) override;
   api::Progress warm(const std::string& name) override;
-  api::Model pin(const std::string& name, const std::string& reason) override;
+  api::Model pin(const std::string& name, const api::PinRequest& request) override;
   api::Model unpin(const std::string& name) override;
   void unmount(Unmount how) override { parts_.mount.unmount(how); }
+
+  // service_leases.cpp
+  std::vector<api::Lease> leases() override;
+  api::Lease lease(const std::string& id) override;
+  api::Lease put_lease(const std::string& id, const api::LeaseRequest& request) override;
+  void remove_lease(const std::string& id) override;
 
   // service_why.cpp
   api::Why why(const std::string& path) override;
@@ -94,6 +103,8 @@ class Service final : public Operations {
   [[nodiscard]] std::string rollback_of(const catalog::Model& model) const;
   [[nodiscard]] api::Model summary_of(const std::string& name) const;
   void require_store(const std::string& otherwise) const;
+  [[nodiscard]] std::int64_t now() const;  ///< seconds since 1970
+  [[nodiscard]] catalog::Pin read_pin(const api::PinRequest& request) const;
   [[nodiscard]] bool keeps() const {
     return parts_.fetcher.keep() == fetch::Keep::kStore && parts_.store.writable();
   }
@@ -139,6 +150,11 @@ class Service final : public Operations {
   bool discard_partial(const Digest& key, const snapshot::File& file);
   [[nodiscard]] std::vector<std::string> files_with(const Digest& digest) const;
 
+  [[nodiscard]] snapshot::SnapshotPtr snapshot_named(const std::string& text) const;
+  [[nodiscard]] api::Lease describe(const catalog::Lease& lease) const;
+  void refuse_leased(const catalog::Model& model, const Snapshots& snapshots) const;
+  [[nodiscard]] Snapshots leased() const;
+
   void describe(api::Why& why, const vfs::Place& view) const;
   [[nodiscard]] bool is_current(const std::string& name, const snapshot::Snapshot& snapshot) const;
   void explain_content(api::Why& why, bool complete, const snapshot::Snapshot& shown) const;
@@ -157,6 +173,7 @@ class Service final : public Operations {
   const Clock::TimePoint started_;
   Synchronized<RateTable> rates_;
   std::jthread sampler_;
+  LeaseWarmer lease_warmer_;
 };
 
 }  // namespace weightfs::control

@@ -85,7 +85,13 @@ api::ShadowStatus shadow_status(const cache::ShadowCounts& counts) {
 }  // namespace
 
 Service::Service(Parts parts)
-    : parts_(std::move(parts)), started_(std::chrono::steady_clock::now()) {
+    : parts_(std::move(parts)),
+      started_(std::chrono::steady_clock::now()),
+      lease_warmer_({.catalog = parts_.catalog,
+                     .store = parts_.store,
+                     .fetcher = parts_.fetcher,
+                     .warmer = parts_.warmer,
+                     .sources = parts_.sources}) {
   sampler_ = start_thread("rates", [this](std::stop_token stop) { sample_rates(std::move(stop)); });
 }
 
@@ -135,6 +141,7 @@ api::Status Service::status() {
                 .corrupt = fetched.corrupt},
       .models = parts_.catalog.list().size(),
       .missing_models = parts_.mount.missing_models(),
+      .leases = leases(),
       .fills = fills(),
   };
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the weightfs authors
 #include "base/error.hpp"
+#include "base/timestamp.hpp"
 #include "control/service.hpp"
+#include "snapshot/byte_text.hpp"
 
 #include <fmt/format.h>
 
@@ -21,11 +23,13 @@ constexpr std::chrono::seconds kClosingPatience{10};
 constexpr std::chrono::milliseconds kClosingPause{10};
 
 void refuse_pinned(const catalog::Model& model) {
-  if (!model.pinned) return;
-  throw Error(Errc::kBusy,
-              fmt::format("{} is pinned{}; 'weightfs unpin {}' first", model.name,
-                          model.pin_reason.empty() ? "" : fmt::format(" ({})", model.pin_reason),
-                          model.name));
+  if (!model.pin) return;
+  std::string how;
+  if (!model.pin->owner.empty()) how += " by " + model.pin->owner;
+  if (model.pin->until != 0) how += " until " + show_timestamp(model.pin->until);
+  if (!model.pin->reason.empty()) how += fmt::format(" ({})", model.pin->reason);
+  throw Error(Errc::kBusy, fmt::format("{} is pinned{}; 'weightfs unpin {}' first", model.name, how,
+                                       model.name));
 }
 
 }  // namespace
@@ -135,6 +139,11 @@ api::Freed Service::remove(const std::string& name, DryRun dry_run) {
     if (other.name == name) continue;
     std::ranges::copy(snapshots_of(other, Scope::kAllRevisions), std::back_inserter(others));
   }
+  Snapshots last = removed;  // those that go with this name
+  std::erase_if(last, [&](const auto& snapshot) {
+    return std::ranges::any_of(others, [&](const auto& o) { return o->key() == snapshot->key(); });
+  });
+  refuse_leased(model, last);
   if (dry_run == DryRun::kNo) {
     parts_.catalog.remove(name);
     for (const auto& snapshot : removed) {
@@ -153,17 +162,18 @@ api::Freed Service::evict(const std::string& name, Shared shared, DryRun dry_run
   const catalog::Model model = require(name);
   refuse_pinned(model);
   require_store(fmt::format("{} cannot be evicted", name));
-  Snapshots kept;
+  const Snapshots evicted = snapshots_of(model, Scope::kCurrent);
+  refuse_leased(model, evicted);
+  Snapshots kept = leased();
   for (const catalog::Model& other : parts_.catalog.list()) {
     if (other.name == name) continue;
     if (shared == Shared::kKeep) {
       // An old revision, too: its source may not have it any more.
       std::ranges::copy(snapshots_of(other, Scope::kAllRevisions), std::back_inserter(kept));
-    } else if (other.pinned) {
+    } else if (other.pin) {
       std::ranges::copy(snapshots_of(other, Scope::kCurrent), std::back_inserter(kept));
     }
   }
-  const Snapshots evicted = snapshots_of(model, Scope::kCurrent);
   if (dry_run == DryRun::kNo) {
     // A warm would bring back what is taken away; another model's of the same snapshot goes on.
     const bool same = std::ranges::any_of(
@@ -195,16 +205,36 @@ api::Progress Service::warm(const std::string& name) {
   return now;
 }
 
-api::Model Service::pin(const std::string& name, const std::string& reason) {
+std::int64_t Service::now() const {
+  return std::chrono::duration_cast<std::chrono::seconds>(parts_.clock.wall().time_since_epoch())
+      .count();
+}
+
+catalog::Pin Service::read_pin(const api::PinRequest& request) const {
+  // They stand in JSON on the disk.
+  if (!snapshot::is_utf8(request.reason) || !snapshot::is_utf8(request.owner)) {
+    throw Error(Errc::kInvalid, "the reason and the owner of a pin must be UTF-8");
+  }
+  catalog::Pin pin{.reason = request.reason, .owner = request.owner};
+  if (request.until.empty()) return pin;
+  pin.until = parse_timestamp(request.until);
+  if (pin.until <= 0 || !pin.holds(now())) {
+    throw Error(Errc::kInvalid, fmt::format("{} is over already", show_timestamp(pin.until)));
+  }
+  return pin;
+}
+
+api::Model Service::pin(const std::string& name, const api::PinRequest& request) {
+  const catalog::Pin pin = read_pin(request);
   // One that cannot fit is not pinned either.
-  if (keeps()) parts_.cache.admit(current(require(name)));
-  parts_.catalog.set_pinned(name, true, reason);
+  if (keeps()) parts_.cache.reserve({current(require(name))});
+  parts_.catalog.pin(name, pin);
   if (keeps()) (void)warm(name);
   return summary_of(name);
 }
 
 api::Model Service::unpin(const std::string& name) {
-  parts_.catalog.set_pinned(name, false, "");
+  parts_.catalog.unpin(name);
   return summary_of(name);
 }
 

@@ -136,6 +136,7 @@ void each_field(IsValue<api::Status> auto& value, auto&& visit) {
   visit("fetch", value.fetch);
   visit("models", value.models);
   visit("missing_models", value.missing_models);
+  visit("leases", value.leases);
   visit("fills", value.fills);
 }
 

@@ -39,6 +39,7 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   ReadId read(std::uint64_t offset, std::uint64_t size, ReadDone done) override;
   void cancel(ReadId id) override;
   void want(Want want) override;
+  void precede(const Precedence& precedence) override;
   void on_end(std::function<void()> callback) override;
   [[nodiscard]] FillProgress progress() const override {
     return state_.with([](const State& state) { return state.ledger.progress(); });
@@ -58,6 +59,9 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   void shut_down();
 
   // For workers.
+  [[nodiscard]] Precedence precedence() const {
+    return precedence_.with([](const Precedence& precedence) { return precedence; });
+  }
   [[nodiscard]] std::optional<Part> next_part(Urgency urgency);
   /// Runs the part on this thread; returns when it is over, however it went.
   void run(const Part& part);
@@ -137,7 +141,8 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   std::atomic<ReadId> last_read_{0};
   std::atomic<std::optional<Place>> announced_{std::nullopt};  ///< see FillObserver::on_shown
   std::atomic<bool> to_close_{false};  ///< failed, with what came to be kept
-  HashFrontier frontier_;              ///< belongs to whom FillLedger::begin_hash() let in
+  Synchronized<Precedence> precedence_;
+  HashFrontier frontier_;  ///< belongs to whom FillLedger::begin_hash() let in
   Synchronized<State> state_;
 };
 

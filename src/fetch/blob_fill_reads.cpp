@@ -46,6 +46,14 @@ void BlobFill::want(Want want) {
   pass_on();
 }
 
+void BlobFill::precede(const Precedence& precedence) {
+  precedence_.with([&](Precedence& mine) { mine = std::min(mine, precedence); });
+  if (!precedence.is_due()) return;
+  const unsigned connections = host_->context().options.connections;
+  state_.with([&](State& state) { state.ledger.widen(connections); });
+  pass_on();
+}
+
 void BlobFill::on_end(std::function<void()> callback) {
   const bool ended = state_.with([&](State& state) {
     if (!filling(state) || state.ledger.place() == Place::kMemory) return true;

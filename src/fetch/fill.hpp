@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "fetch/precedence.hpp"
 #include "fetch/target.hpp"
 
 #include <cstddef>
@@ -62,6 +63,9 @@ class Fill {
   virtual void cancel(ReadId id) = 0;
   /// Raises what is wanted.
   virtual void want(Want want) = 0;
+  /// Raises its place among what is wanted in the background. A fill that is due at some time may
+  /// have every connection there is, so that what is due later gets no more than it leaves.
+  virtual void precede(const Precedence& precedence) = 0;
   /// Calls back once, on any thread, when waiting for completion has come to an end: complete,
   /// failed, or streaming (which never completes). At once if that is so already. Must not block.
   virtual void on_end(std::function<void()> callback) = 0;

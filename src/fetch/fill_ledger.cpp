@@ -35,7 +35,8 @@ FillLedger::FillLedger(const snapshot::File& file, const FetcherOptions& options
       planner_(plan_, start.written),
       pattern_(file, {.file_ahead_after = options.file_ahead_after,
                       .snapshot_ahead_after = options.snapshot_ahead_after}),
-      retry_(options.retry, start.seed) {
+      retry_(options.retry, start.seed),
+      widest_(options.connections_per_blob) {
   if (!start.local) clone_ = Clone::kOver;
   resumed_ = planner_.written_bytes() > 0;
   shown_ = resumed_ && !strict_ && !one_version_;
@@ -51,6 +52,7 @@ void FillLedger::leave() {
   if (--holders_ > 0) return;
   // Whoever comes next begins anew: what the last readers wanted says nothing about them.
   want_ = Want::kDemand;
+  widest_ = plan_.connections;
   pattern_.forget();
   loader_seen_ = false;
 }
@@ -403,7 +405,7 @@ bool FillLedger::wanting() const noexcept {
 }
 
 bool FillLedger::may_start(TimePoint now) const noexcept {
-  const unsigned ceiling = retry_.probing() || one_stream_ ? 1 : plan_.connections;
+  const unsigned ceiling = retry_.probing() || one_stream_ ? 1 : widest_;
   const bool cloning = clone_ == Clone::kRunning || clone_ == Clone::kReplacing;
   return filling() && !closed_ && !cloning && running_.size() < ceiling && retry_.may_start(now);
 }

@@ -11,6 +11,7 @@
 #include "fetch/read_pattern.hpp"
 #include "fetch/retry_schedule.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -76,6 +77,8 @@ class FillLedger {
   /// For which urgencies next_part() would find something now.
   [[nodiscard]] std::array<bool, kUrgencies> work(TimePoint now) const;
   [[nodiscard]] std::optional<Part> next_part(Urgency urgency, TimePoint now);
+  /// So many parts may run side by side, where that is more than so far.
+  void widen(unsigned connections) noexcept { widest_ = std::max(widest_, connections); }
   /// Whether bytes of this part still have a place to go to, and it was not given up. Of a file
   /// that is sent whole, also whether it is the part that gets there first, and somebody wants it.
   [[nodiscard]] bool accepts(const Part& part) const noexcept;
@@ -195,6 +198,7 @@ class FillLedger {
 
   unsigned holders_ = 0;
   Want want_ = Want::kDemand;
+  unsigned widest_;  ///< parts that may run side by side
   bool loader_seen_ = false;
   bool one_stream_ = false;
 

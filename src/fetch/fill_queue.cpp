@@ -2,6 +2,9 @@
 // Copyright the weightfs authors
 #include "fetch/fill_queue.hpp"
 
+#include "fetch/blob_fill.hpp"
+
+#include <iterator>
 #include <utility>
 
 namespace weightfs::fetch {
@@ -11,8 +14,24 @@ void FillQueue::push(const BlobFillPtr& fill) {
 }
 
 BlobFillPtr FillQueue::pop() {
-  BlobFillPtr fill = std::move(fills_.front());
-  fills_.pop_front();
+  return take(fills_.begin());
+}
+
+BlobFillPtr FillQueue::pop_preceding() {
+  auto first = fills_.begin();
+  Precedence best = (*first)->precedence();
+  for (auto fill = std::next(first); fill != fills_.end(); ++fill) {
+    const Precedence precedence = (*fill)->precedence();
+    if (!(precedence < best)) continue;
+    first = fill;
+    best = precedence;
+  }
+  return take(first);
+}
+
+BlobFillPtr FillQueue::take(std::deque<BlobFillPtr>::iterator at) {
+  BlobFillPtr fill = std::move(*at);
+  fills_.erase(at);
   members_.erase(fill.get());
   return fill;
 }

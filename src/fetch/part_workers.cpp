@@ -41,7 +41,7 @@ BlobFillPtr PartWorkers::State::pop(Urgency& urgency) {
     FillQueue& queue = queues[static_cast<std::size_t>(one)];
     if (queue.empty()) continue;
     urgency = one;
-    return queue.pop();
+    return one == Urgency::kBackground ? queue.pop_preceding() : queue.pop();
   }
   return nullptr;
 }

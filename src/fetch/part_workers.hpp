@@ -19,7 +19,7 @@ namespace weightfs::fetch {
 
 /// The connections: threads "fetch-N", started as needed, that each run one part at a time. Takes
 /// the most urgent kind of work that any fill has, and of that kind one part from each fill in
-/// turn.
+/// turn; but of what is prepared in the background, the fill that comes first by its Precedence.
 ///
 /// A part that was told to stop (its fill has failed, or gave it up) and that does not come back
 /// (an NFS server that is gone holds it in the kernel) is lost: its connection counts no more, and

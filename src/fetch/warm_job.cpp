@@ -40,11 +40,13 @@ std::vector<std::size_t> warm_order(const snapshot::Snapshot& snapshot) {
 }
 
 WarmJob::WarmJob(snapshot::SnapshotPtr snapshot, source::SourcePtr source, unsigned files_at_once,
-                 Want want)
+                 const Purpose& purpose)
     : snapshot_(std::move(snapshot)),
       source_(std::move(source)),
       files_at_once_(std::max(1U, files_at_once)),
-      want_(want) {
+      want_(purpose.want),
+      precedence_(purpose.precedence),
+      asked_for_(!purpose.precedence.is_due()) {
   const std::vector<std::size_t> order = warm_order(*snapshot_);
   pending_.assign(order.begin(), order.end());
 }
@@ -92,9 +94,19 @@ void WarmJob::reap() {
   });
 }
 
-std::vector<FillPtr> WarmJob::raise(Want want) {
-  want_ = std::max(want_, want);
+std::vector<FillPtr> WarmJob::add(const Purpose& purpose) {
+  want_ = std::max(want_, purpose.want);
+  if (purpose.precedence.is_due()) {
+    precedence_ = purpose.precedence;
+  } else {
+    asked_for_ = true;
+  }
   return fills_;
+}
+
+bool WarmJob::excuse() noexcept {
+  precedence_ = {};
+  return asked_for_;
 }
 
 std::vector<FillPtr> WarmJob::stop() {

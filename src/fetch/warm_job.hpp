@@ -31,8 +31,13 @@ struct WarmProgress {
 /// Not thread-safe.
 class WarmJob {
  public:
+  /// Why it runs. Whoever gives no time when it is due has asked for it all the same.
+  struct Purpose {
+    Want want = Want::kBackground;
+    Precedence precedence;
+  };
   WarmJob(snapshot::SnapshotPtr snapshot, source::SourcePtr source, unsigned files_at_once,
-          Want want);
+          const Purpose& purpose);
 
   /// The next file to look at, where there is room beside those under way.
   [[nodiscard]] std::optional<Target> next();
@@ -45,12 +50,16 @@ class WarmJob {
 
   /// Books the fills that have ended.
   void reap();
-  /// Of the fills to come; returns those under way, to be told without a lock.
-  [[nodiscard]] std::vector<FillPtr> raise(Want want);
+  /// One more purpose. Where both say when it is due, the new one counts: it was put off, or
+  /// brought forward. Returns the fills under way, to be told without a lock.
+  [[nodiscard]] std::vector<FillPtr> add(const Purpose& purpose);
+  /// It is not due at any time any more. Returns whether somebody has asked for it all the same.
+  [[nodiscard]] bool excuse() noexcept;
   /// Lets go of everything; returns the fills, to be released without a lock.
   [[nodiscard]] std::vector<FillPtr> stop();
 
   [[nodiscard]] Want want() const noexcept { return want_; }
+  [[nodiscard]] const Precedence& precedence() const noexcept { return precedence_; }
   [[nodiscard]] bool running() const noexcept {
     return opening_ > 0 || !fills_.empty() || !pending_.empty();
   }
@@ -64,6 +73,8 @@ class WarmJob {
   source::SourcePtr source_;
   unsigned files_at_once_;
   Want want_;
+  Precedence precedence_;
+  bool asked_for_;                   ///< by somebody who gave no time when it is due
   std::deque<std::size_t> pending_;  ///< indices of files, in order
   std::size_t opening_ = 0;          ///< given out by next(), not booked yet
   std::vector<FillPtr> fills_;

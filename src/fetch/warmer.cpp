@@ -5,6 +5,7 @@
 #include "base/synchronized.hpp"
 #include "base/thread.hpp"
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <thread>
@@ -60,22 +61,31 @@ class Warmer::State {
           }
         })) {}
 
-  void start(snapshot::SnapshotPtr snapshot, source::SourcePtr source, Want want) {
+  void start(snapshot::SnapshotPtr snapshot, source::SourcePtr source,
+             const WarmJob::Purpose& purpose) {
     std::vector<FillPtr> under_way;  // told, and released, without the locks
     state_.with([&](Jobs& jobs) {
       JobPtr& job = jobs.running[snapshot->key()];
       const bool joined = job && job->with([&](WarmJob& running) {
         if (!running.running()) return false;
-        under_way = running.raise(want);
+        under_way = running.add(purpose);
         return true;
       });
       if (joined) return;
       jobs.forget(snapshot->key());
       job = std::make_shared<Synchronized<WarmJob>>(
-          WarmJob(std::move(snapshot), std::move(source), files_at_once_, want));
+          WarmJob(std::move(snapshot), std::move(source), files_at_once_, purpose));
     });
-    for (const FillPtr& fill : under_way) fill->want(want);
+    for (const FillPtr& fill : under_way) {
+      fill->precede(purpose.precedence);
+      fill->want(purpose.want);
+    }
     bell_->ring();
+  }
+
+  void excuse(const Digest& key) {
+    const JobPtr job = find(key);
+    if (job && !job->with([](WarmJob& excused) { return excused.excuse(); })) stop(key);
   }
 
   void stop(const Digest& key) {
@@ -114,10 +124,26 @@ class Warmer::State {
     });
   }
 
+  /// In the order in which they are to have what they need.
   [[nodiscard]] std::vector<std::pair<Digest, JobPtr>> jobs() const {
-    return state_.with([](const Jobs& jobs) {
-      return std::vector<std::pair<Digest, JobPtr>>(jobs.running.begin(), jobs.running.end());
+    struct Ranked {
+      Want want;
+      Precedence precedence;
+      std::pair<Digest, JobPtr> job;
+    };
+    std::vector<Ranked> ranked;
+    state_.with([&](const Jobs& jobs) {
+      for (const auto& one : jobs.running) {
+        one.second->with(
+            [&](const WarmJob& job) { ranked.push_back({job.want(), job.precedence(), one}); });
+      }
     });
+    std::ranges::sort(ranked, [](const Ranked& a, const Ranked& b) {
+      return a.want != b.want ? a.want > b.want : a.precedence < b.precedence;
+    });
+    std::vector<std::pair<Digest, JobPtr>> jobs;
+    for (Ranked& one : ranked) jobs.push_back(std::move(one.job));
+    return jobs;
   }
 
   /// Of a job that is over only its outcome is kept: it holds a snapshot and a source.
@@ -146,10 +172,12 @@ class Warmer::State {
     try {
       if (there(target)) return job.with([&](WarmJob& one) { one.found(target); });
       const FillPtr fill = fetcher_.fill(target);
-      fill->want(job.with([&](WarmJob& one) {
+      const auto [want, precedence] = job.with([&](WarmJob& one) {
         one.filling(fill);
-        return one.want();
-      }));
+        return std::pair(one.want(), one.precedence());
+      });
+      fill->precede(precedence);
+      fill->want(want);
       fill->on_end([bell = bell_] { bell->ring(); });
     } catch (const Error& error) {
       fail(job, target, error);
@@ -186,8 +214,13 @@ Warmer::Warmer(Fetcher& fetcher, store::Store& store, unsigned files_at_once, Lo
 
 Warmer::~Warmer() = default;
 
-void Warmer::start(snapshot::SnapshotPtr snapshot, source::SourcePtr source, Want want) {
-  state_->start(std::move(snapshot), std::move(source), want);
+void Warmer::start(snapshot::SnapshotPtr snapshot, source::SourcePtr source, Want want,
+                   const Precedence& precedence) {
+  state_->start(std::move(snapshot), std::move(source), {.want = want, .precedence = precedence});
+}
+
+void Warmer::excuse(const Digest& snapshot_key) {
+  state_->excuse(snapshot_key);
 }
 
 void Warmer::stop(const Digest& snapshot_key) {

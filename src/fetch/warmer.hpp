@@ -19,6 +19,9 @@ namespace weightfs::fetch {
 /// one). Trouble with one file is noted and the others go on; a source or a disk that is out of
 /// reach ends the job.
 ///
+/// Jobs run side by side, but for the connections: those of a loader come first, then those that
+/// are due, the earliest first, and those that are not due at any time have what is left over.
+///
 /// Thread-safe. Has one thread ("warmer"). `fetcher` and `store` must outlive it.
 class Warmer {
  public:
@@ -27,8 +30,12 @@ class Warmer {
   Warmer& operator=(const Warmer&) = delete;
   ~Warmer();
 
-  /// `want` is kFile for a loader that is reading now, kBackground for a warm.
-  void start(snapshot::SnapshotPtr snapshot, source::SourcePtr source, Want want);
+  /// `want` is kFile for a loader that is reading now, kBackground for a warm. `precedence` says
+  /// when it is due, if at any time; said again, the last one counts for the files to come.
+  void start(snapshot::SnapshotPtr snapshot, source::SourcePtr source, Want want,
+             const Precedence& precedence = {});
+  /// It is not due any more: stops it, unless it was also started without a time.
+  void excuse(const Digest& snapshot_key);
   /// Lets its fills go. progress() then says that it does not run, without an error.
   void stop(const Digest& snapshot_key);
   /// How far it is, or how it ended. nullopt where no job was started in this process, or so many

@@ -4,8 +4,8 @@
 
 #include "base/error.hpp"
 #include "base/quantity.hpp"
+#include "base/timestamp.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string>
@@ -25,60 +25,11 @@ std::optional<Number> number(std::string_view text) {
   return value;
 }
 
-/// Takes `digits` digits, and `after` where it is not 0.
-std::optional<int> take(std::string_view& text, std::size_t digits, char after) {
-  const std::size_t length = digits + (after != 0 ? 1 : 0);
-  if (text.size() < length || (after != 0 && text[digits] != after)) return std::nullopt;
-  const auto value = number<unsigned>(text.substr(0, digits));
-  if (value) text.remove_prefix(length);
-  return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
-}
-
-/// The zone at the end of a time: nothing or Z, +01:00, -0700.
-std::optional<std::chrono::minutes> zone(std::string_view text) {
-  if (text.empty() || text == "Z" || text == "z") return std::chrono::minutes{0};
-  const bool west = text.front() == '-';
-  if (!west && text.front() != '+') return std::nullopt;
-  text.remove_prefix(1);
-  const auto hours = take(text, 2, text.size() > 4 ? ':' : '\0');
-  const auto minutes = hours ? take(text, 2, '\0') : std::nullopt;
-  if (!minutes || !text.empty()) return std::nullopt;
-  return std::chrono::minutes{(west ? -1 : 1) * (*hours * 60 + *minutes)};
-}
-
-std::optional<Milliseconds> date_and_time(std::string_view text) {
-  using namespace std::chrono;
-  const auto year_number = take(text, 4, '-');
-  const auto month_number = year_number ? take(text, 2, '-') : std::nullopt;
-  const bool space = text.size() > 2 && text[2] == ' ';
-  const auto day_number = month_number ? take(text, 2, space ? ' ' : 'T') : std::nullopt;
-  const auto hour = day_number ? take(text, 2, ':') : std::nullopt;
-  const auto minute = hour ? take(text, 2, ':') : std::nullopt;
-  const auto second = minute ? take(text, 2, '\0') : std::nullopt;
-  if (!second) return std::nullopt;
-  const year_month_day date{year{*year_number}, month{static_cast<unsigned>(*month_number)},
-                            day{static_cast<unsigned>(*day_number)}};
-  // A leap second is the first of the next minute.
-  if (!date.ok() || *hour > 23 || *minute > 59 || *second > 60) return std::nullopt;
-
-  std::size_t digits = 0;
-  if (text.starts_with('.')) {
-    digits = std::min(text.find_first_not_of("0123456789", 1), text.size());
-  }
-  const double fraction =
-      digits > 1 ? number<double>("0" + std::string(text.substr(0, digits))).value_or(0) : 0;
-  text.remove_prefix(digits);
-  const auto offset = zone(text);
-  if (!offset) return std::nullopt;
-  return sys_days{date}.time_since_epoch() + hours{*hour} + minutes{*minute} + seconds{*second} +
-         Milliseconds{std::llround(fraction * 1000)} - *offset;
-}
-
 }  // namespace
 
 std::optional<Milliseconds> trace_time(std::string_view text, double unit) {
   const auto value = number<double>(text);
-  if (!value) return date_and_time(text);
+  if (!value) return read_date_and_time(text, NoZone::kUtc);
   constexpr double kFurthest = 9e15;  // far from where arithmetic with times overflows
   const double time = std::round(*value * unit);
   if (!(std::abs(time) < kFurthest)) return std::nullopt;

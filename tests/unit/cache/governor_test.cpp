@@ -2,136 +2,25 @@
 // Copyright the weightfs authors
 #include "cache/governor.hpp"
 
-#include "../store/store_fixture.hpp"
 #include "base/error.hpp"
-#include "cache/store_stock.hpp"
+#include "governor_node.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
-#include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace weightfs::cache {
 namespace {
 
+using Catch::Matchers::ContainsSubstring;
 using policy::Admission;
 using policy::Guard;
-using snapshot::File;
-using snapshot::Snapshot;
 using snapshot::SnapshotPtr;
 using store::put;
 using store::random_bytes;
-
-constexpr std::uint64_t kKiB = 1 << 10;
-
-class Listener final : public EvictionObserver {
- public:
-  void blob_gone(const Digest& digest) override { gone.push_back(digest); }
-  void bytes_discarded(const Digest& key) override { discarded.push_back(key); }
-  std::vector<Digest> gone;
-  std::vector<Digest> discarded;
-};
-
-/// A store with a budget of its own, models of one or more files, and consumers that use them.
-class Node {
- public:
-  explicit Node(std::uint64_t capacity, Admission admission = Admission::kAlways) {
-    options_ = {
-        .admission = admission,
-        .limits = {.capacity = {.bytes = capacity}, .min_free = {}, .probation = {.percent = 25}},
-        .use_log = directory_.path() / "state" / "uses"};
-    start();
-  }
-  void start() {
-    governor_.reset();
-    stock_.reset();
-    catalog_.reset();
-    store_.reset();
-    store_ = store::open_store(directory_.path() / "store", clock_);
-    catalog_ =
-        std::make_unique<catalog::Catalog>(directory_.path() / "state", clock_, Log::silent());
-    stock_ = std::make_unique<StoreStock>(*store_, listener);
-    governor_ = std::make_unique<Governor>(
-        Governor::Parts{.stock = *stock_, .catalog = *catalog_, .open = open, .clock = clock_},
-        options_, Log::silent());
-  }
-  void forget_uses() { std::filesystem::remove(options_.use_log); }
-  void set_rollback_window(std::chrono::seconds window) {
-    options_.rollback_window = window;
-    start();
-  }
-  void advance(std::chrono::seconds by) { clock_.advance(by); }
-  void set_tenants(std::vector<Tenant> tenants) { options_.tenants = std::move(tenants); }
-  void set_capacity(std::uint64_t bytes) { options_.limits.capacity.bytes = bytes; }
-  [[nodiscard]] Governor& governor() { return *governor_; }
-  [[nodiscard]] store::Store& store() { return *store_; }
-  [[nodiscard]] catalog::Catalog& catalog() { return *catalog_; }
-
-  /// Content goes by seed and size: the same twice is one blob.
-  struct Part {
-    std::uint64_t seed = 0;
-    std::uint64_t size = 0;
-  };
-  SnapshotPtr model(const std::string& name, const std::vector<Part>& parts) {
-    std::vector<File> files;
-    for (const Part& part : parts) {
-      File file;
-      file.path = "w" + std::to_string(files.size()) + ".safetensors";
-      file.size = part.size;
-      file.sha256 = Digest::of(random_bytes(part.size, part.seed));
-      files.push_back(std::move(file));
-      seeds_[*files.back().sha256] = part;
-    }
-    auto made = std::make_shared<const Snapshot>("file:///" + name, "", std::move(files));
-    catalog_->add(name, made->source(), made);
-    return made;
-  }
-  SnapshotPtr model(const std::string& name, std::uint64_t size) {
-    return model(name, {{.seed = ++last_seed_, .size = size}});
-  }
-
-  /// One consumer opens every file, and what is not there is fetched as far as it is admitted.
-  /// Returns whether all of it is in the store afterwards.
-  bool use(const SnapshotPtr& snapshot, const std::string& consumer) {
-    bool kept = true;
-    for (std::size_t i = 0; i < snapshot->files().size(); ++i) {
-      open.opened(snapshot->key());
-      governor_->used(snapshot, i, consumer);
-      kept = fetch(snapshot, i) && kept;
-    }
-    for (std::size_t i = 0; i < snapshot->files().size(); ++i) open.closed(snapshot->key());
-    return kept;
-  }
-  bool fetch(const SnapshotPtr& snapshot, std::size_t index) {
-    const File& file = snapshot->files()[index];
-    if (store_->contains(*file.sha256)) return true;
-    const Part part = seeds_.at(*file.sha256);
-    return governor_->claim({.snapshot = snapshot, .file_index = index, .source = nullptr},
-                            [&] { put(*store_, random_bytes(part.size, part.seed)); });
-  }
-  [[nodiscard]] bool has(const SnapshotPtr& snapshot) const {
-    return std::ranges::all_of(snapshot->files(),
-                               [&](const File& file) { return store_->contains(*file.sha256); });
-  }
-
-  Listener listener;
-  OpenSnapshots open;
-
- private:
-  store::TemporaryDirectory directory_;
-  store::ManualClock clock_;
-  GovernorOptions options_;
-  std::unique_ptr<store::Store> store_;
-  std::unique_ptr<catalog::Catalog> catalog_;
-  std::unique_ptr<StoreStock> stock_;
-  std::unique_ptr<Governor> governor_;
-  std::unordered_map<Digest, Part> seeds_;
-  std::uint64_t last_seed_ = 0;
-};
 
 TEST_CASE("the least recently used snapshot goes, whole, before more is written") {
   Node node(100 * kKiB);
@@ -162,7 +51,7 @@ TEST_CASE("what is open or pinned stays, and a file that does not fit then is st
   REQUIRE(node.use(open, "x"));
   REQUIRE(node.use(pinned, "x"));
   node.open.opened(open->key());
-  node.catalog().set_pinned("pinned", true, "");
+  node.catalog().pin("pinned", {});
   CHECK_FALSE(node.use(more, "x"));
   CHECK(node.has(open));
   CHECK(node.has(pinned));
@@ -189,7 +78,7 @@ TEST_CASE("of a snapshot that cannot fit nothing is kept, and nothing goes for i
     FAIL("no error");
   } catch (const Error& error) {
     CHECK(error.code() == Errc::kNoSpace);
-    CHECK_THAT(error.what(), Catch::Matchers::ContainsSubstring("123 kB"));
+    CHECK_THAT(error.what(), ContainsSubstring("123 kB"));
   }
 }
 

@@ -83,14 +83,13 @@ TEST_CASE("everything is there again after a restart", "[catalog]") {
   const auto two = make("file:///m", "two");
   state.catalog->add("org/m", "file:///m", one);
   state.catalog->flip("org/m", two);
-  state.catalog->set_pinned("org/m", true, "launch");
+  state.catalog->pin("org/m", {.reason = "launch", .owner = "ada", .until = 0});
   state.reopen();
   const auto model = state.catalog->find("org/m");
   REQUIRE(model);
   CHECK(model->current == two->key());
   CHECK(model->revisions == std::vector<Digest>{one->key(), two->key()});
-  CHECK(model->pinned);
-  CHECK(model->pin_reason == "launch");
+  CHECK(model->pin == catalog::Pin{.reason = "launch", .owner = "ada", .until = 0});
   CHECK(state.catalog->snapshot(one->key())->files() == one->files());
   CHECK(state.catalog->snapshot_by_id(*two->id())->key() == two->key());
 }
@@ -321,7 +320,7 @@ TEST_CASE("a damaged listing takes away its own name only, until that is added a
   const auto hurt = make("file:///hurt", "b");
   state.catalog->add("org/whole", "file:///whole", whole);
   state.catalog->add("org/hurt", "file:///hurt", hurt);
-  state.catalog->set_pinned("org/hurt", true, "why");
+  state.catalog->pin("org/hurt", {.reason = "why", .owner = "", .until = 0});
   const auto file = state.path / "snapshots" / (hurt->key().hex() + ".json");
   SECTION("cut") {
     std::filesystem::resize_file(file, 20);
@@ -339,13 +338,13 @@ TEST_CASE("a damaged listing takes away its own name only, until that is added a
     CHECK_FALSE(state.catalog->find("org/hurt"));
     REQUIRE(state.catalog->lost().size() == 1);
     CHECK(state.catalog->lost()[0].source == "file:///hurt");
-    state.catalog->set_pinned("org/whole", life == 0, "");  // writes the names
+    state.catalog->unpin("org/whole");  // writes the names
   }
   state.catalog->add("org/hurt", "file:///hurt", hurt);
   state.reopen();
   CHECK(state.catalog->lost().empty());
   REQUIRE(state.catalog->find("org/hurt"));
-  CHECK(state.catalog->find("org/hurt")->pin_reason == "why");
+  CHECK(state.catalog->find("org/hurt")->pin->reason == "why");
 }
 
 TEST_CASE("a lost name can be removed", "[catalog]") {

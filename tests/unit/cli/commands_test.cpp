@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the weightfs authors
+#include "cli/end_argument.hpp"
 #include "running_daemon.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -13,6 +14,7 @@
 #include <vector>
 
 using namespace weightfs;
+using cli::end_argument;
 using namespace weightfs::tests;
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
@@ -72,6 +74,10 @@ TEST_CASE("every command that prints speaks JSON") {
                                                    {"wait", "org/m"},
                                                    {"pin", "org/m"},
                                                    {"unpin", "org/m"},
+                                                   {"lease", "put", "job", "org/m", "--for", "1h"},
+                                                   {"lease", "ls"},
+                                                   {"lease", "ls", "job"},
+                                                   {"lease", "rm", "job"},
                                                    {"confirm", "org/m"},
                                                    {"rollback", "org/m"},
                                                    {"evict", "org/m"},
@@ -100,7 +106,16 @@ TEST_CASE("commands say what they did in a line") {
       {{"update", "org/m"}, "org/m: old -> new\n"},
       {{"warm", "org/m"}, "org/m: fetching, 5 B of 10 B verified\n"},
       {{"pin", "org/m", "--reason", "prod"}, "org/m: pinned, fetching what is missing\n"},
+      {{"pin", "org/m", "--until", "2100-01-01", "--owner", "ada"},
+       "org/m: pinned until 2100-01-01T00:00:00Z, fetching what is missing\n"},
       {{"unpin", "org/m"}, "org/m: not pinned\n"},
+      {{"lease", "put", "job", "org/m", "a@b", "--not-before", "2100-01-01", "--until",
+        "2100-01-02", "--bandwidth", "5MB", "--priority", "3"},
+       "job: org/m a@b, from 2100-01-01T00:00:00Z until 2100-01-02T00:00:00Z: 5 B missing, at "
+       "risk\n"},
+      {{"lease", "ls"},
+       "job\t2100-01-01T00:00:00Z\t2100-01-02T00:00:00Z\t5 B missing, at risk\torg/m a@b\n"},
+      {{"lease", "rm", "job"}, "job: not leased any more\n"},
       {{"confirm", "org/m"}, "org/m: rolls back to 0123456789abcdef from now on\n"},
       {{"rollback", "org/m"}, "org/m: b -> a\n"},
       {{"evict", "org/m", "--dry-run"}, "org/m: would evict, and free 3 files and 3.00 GB\n"},
@@ -119,6 +134,40 @@ TEST_CASE("commands say what they did in a line") {
   CHECK(std::ranges::find(calls, "pin org/m prod") != calls.end());
   CHECK(std::ranges::find(calls, "evict org/m dry") != calls.end());
   CHECK(std::ranges::find(calls, "prune org/m 2 dry") != calls.end());
+}
+
+TEST_CASE("a pin ends when it is told to, in so many words or in hours from now") {
+  using std::chrono::seconds;
+  const std::chrono::system_clock::time_point now{seconds(1'772'366'400)};
+  CHECK(end_argument({.until = "2026-03-02T00:00:00+01:00", .duration = ""}, now) ==
+        "2026-03-01T23:00:00Z");
+  CHECK(end_argument({.until = "", .duration = "12h"}, now) == "2026-03-02T00:00:00Z");
+  CHECK(end_argument({}, now).empty());
+  Bench bench;
+  for (const std::vector<std::string>& wrong :
+       std::vector<std::vector<std::string>>{{"--until", "2100-01-01", "--for", "12h"},
+                                             {"--until", "soon"},
+                                             {"--for", "12"},
+                                             {"--for", "99999999d"}}) {
+    std::vector<std::string> arguments{"pin", "org/m"};
+    arguments.insert(arguments.end(), wrong.begin(), wrong.end());
+    CAPTURE(wrong);
+    CHECK(bench.run(arguments).status == 2);
+  }
+  CHECK(bench.operations.calls().empty());
+}
+
+TEST_CASE("ls says until when something is pinned, by whom and why") {
+  Bench bench;
+  bench.operations.state.with([](auto& s) {
+    s.models[0].pinned = true;
+    s.models[0].pin_reason = "launch";
+    s.models[0].pin_owner = "ada";
+    s.models[0].pin_until = 1'772'366'400;
+  });
+  CHECK_THAT(bench.run({"ls"}).out, ContainsSubstring("\tuntil 2026-03-01T12:00:00Z\t"));
+  CHECK_THAT(bench.run({"ls", "org/m"}).out,
+             ContainsSubstring(", pinned until 2026-03-01T12:00:00Z by ada (launch)"));
 }
 
 TEST_CASE("pin does not promise what is not being done") {

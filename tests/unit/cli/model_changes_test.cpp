@@ -59,16 +59,15 @@ TEST_CASE("another source, a pin and a confirmation are made what the configurat
                                  {.kind = Kind::kConfirm, .name = "org/m"}});
   there.source = wanted.source;
   there.confirmed = there.current;
-  there.pinned = true;
+  there.pin.emplace();
   CHECK(changes({there}, {wanted}).empty());
 }
 
 TEST_CASE("only a pin of the configuration's own is taken away by it") {
   catalog::Model there = model("org/m", "file:///a");
-  there.pinned = true;
-  there.pin_reason = "a person's";
+  there.pin = {.reason = "a person's", .owner = "", .until = 0};
   CHECK(changes({there}, {setting("org/m", "file:///a")}).empty());
-  there.pin_reason = kDeclaredPin;
+  there.pin->reason = kDeclaredPin;
   CHECK(changes({there}, {setting("org/m", "file:///a")}) ==
         std::vector<ModelChange>{{.kind = Kind::kUnpin, .name = "org/m"}});
 }

@@ -97,6 +97,11 @@ TEST_CASE("every call of the client reaches its operation and brings the value b
   (void)client.progress("org/m");
   CHECK(client.pin("org/m", {.reason = "a \"good\" one"}).pin_reason == "a \"good\" one");
   (void)client.unpin("org/m");
+  CHECK(client.put_lease("job", {.artifacts = {"org/m"}, .not_before = "n", .until = "u"})
+            .missing_bytes == 5);
+  CHECK(client.leases().size() == 1);
+  CHECK(client.lease("job").at_risk);
+  client.remove_lease("job");
   CHECK(client.evict("org/m", {.dry_run = true}).dry_run);
   CHECK(client.prune("org/m", {.keep = 1, .dry_run = true}).kept.front().kept == "confirmed");
   CHECK(client.prune().removed.size() == 1);
@@ -107,8 +112,9 @@ TEST_CASE("every call of the client reaches its operation and brings the value b
         std::vector<std::string>{"status", "add new file:///a b expect id", "update org/m",
                                  "verify ", "verify org/m", "update org/m cold allow_missing now",
                                  "warm org/m", "progress org/m", "pin org/m a \"good\" one",
-                                 "unpin org/m", "evict org/m dry", "prune org/m 1 dry", "prune  0",
-                                 "remove org/m", "why /models/x?y#z&q=1", "unmount lazy"});
+                                 "unpin org/m", "lease job org/m from n until u", "end lease job",
+                                 "evict org/m dry", "prune org/m 1 dry", "prune  0", "remove org/m",
+                                 "why /models/x?y#z&q=1", "unmount lazy"});
 }
 
 TEST_CASE("a long operation is followed to its end, with progress") {

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/synchronized.hpp"
+#include "base/timestamp.hpp"
 #include "control/operations.hpp"
 
 #include <algorithm>
@@ -111,11 +112,13 @@ class FakeOperations final : public control::Operations {
     (void)find(name);
     return next_progress();
   }
-  api::Model pin(const std::string& name, const std::string& reason) override {
-    record("pin " + name + " " + reason);
+  api::Model pin(const std::string& name, const api::PinRequest& request) override {
+    record("pin " + name + " " + request.reason);
     api::Model model = find(name);
     model.pinned = true;
-    model.pin_reason = reason;
+    model.pin_reason = request.reason;
+    model.pin_owner = request.owner;
+    model.pin_until = request.until.empty() ? 0 : parse_timestamp(request.until);
     return model;
   }
   api::Model unpin(const std::string& name) override {
@@ -145,6 +148,42 @@ class FakeOperations final : public control::Operations {
   api::ModeChange set_mode(const std::string& mode) override {
     record("mode " + mode);
     return {.from = "prod", .to = mode};
+  }
+  std::vector<api::Lease> leases() override {
+    return state.with([](State& s) { return s.status.leases; });
+  }
+  api::Lease lease(const std::string& id) override {
+    for (const api::Lease& lease : leases()) {
+      if (lease.id == id) return lease;
+    }
+    throw Error(Errc::kNotFound, "there is no lease " + id);
+  }
+  api::Lease put_lease(const std::string& id, const api::LeaseRequest& request) override {
+    std::string artifacts;
+    for (const std::string& artifact : request.artifacts) artifacts += " " + artifact;
+    record("lease " + id + artifacts + " from " + request.not_before + " until " + request.until);
+    const api::Lease lease{.id = id,
+                           .artifacts = request.artifacts,
+                           .not_before = request.not_before,
+                           .until = request.until,
+                           .bandwidth = request.bandwidth,
+                           .priority = request.priority,
+                           .bytes = 10,
+                           .missing_bytes = 5,
+                           .at_risk = true,
+                           .snapshots = {}};
+    state.with([&](State& s) {
+      std::erase_if(s.status.leases, [&](const api::Lease& one) { return one.id == id; });
+      s.status.leases.push_back(lease);
+    });
+    return lease;
+  }
+  void remove_lease(const std::string& id) override {
+    (void)lease(id);
+    record("end lease " + id);
+    state.with([&](State& s) {
+      std::erase_if(s.status.leases, [&](const api::Lease& one) { return one.id == id; });
+    });
   }
   void unmount(control::Unmount how) override {
     const bool lazy = how == control::Unmount::kLazy;

@@ -115,6 +115,10 @@ TEST_CASE("what a request does not take is refused, and nothing is done") {
       {Method::kPost, "/v1/models/org/m:verify"},
       {Method::kPost, "/v1/verify"},
       {Method::kGet, "/v1/why"},
+      {Method::kGet, "/v1/leases"},
+      {Method::kGet, "/v1/leases/job"},
+      {Method::kPut, "/v1/leases/job"},
+      {Method::kDelete, "/v1/leases/job"},
       {Method::kPost, "/v1/unmount"},
       {Method::kGet, "/v1/jobs/1"},
   };
@@ -136,6 +140,28 @@ TEST_CASE("what a request does not take is refused, and nothing is done") {
   (void)refused({Method::kDelete, "/v1/models/org/m"}, "?shared=1", "");
   (void)refused({Method::kPost, "/v1/models/org/m:update"}, "?dry_run=1", "");
   CHECK(bench.operations.calls().empty());
+}
+
+TEST_CASE("a lease is put, read and deleted under its id") {
+  Bench bench;
+  const Response put = bench.router.handle(
+      {Method::kPut, "/v1/leases/job-1",
+       R"({"artifacts":["org/m","a@b"],"not_before":"n","until":"u","bandwidth":5,"priority":-2})"});
+  CHECK(put.status == 200);
+  const Json lease = parse_json(put.body);
+  CHECK(lease["id"] == "job-1");
+  CHECK(lease["artifacts"] == Json({"org/m", "a@b"}));
+  CHECK(lease["bandwidth"] == 5);
+  CHECK(lease["priority"] == -2);
+  CHECK(parse_json(bench.get("/v1/leases").body)["leases"][0] == lease);
+  CHECK(parse_json(bench.get("/v1/leases/job-1").body) == lease);
+  CHECK(parse_json(bench.get("/v1/status").body)["leases"][0] == lease);
+  CHECK(bench.router.handle({Method::kDelete, "/v1/leases/job-1", ""}).body == "{}");
+  CHECK(bench.get("/v1/leases").body == R"({"leases":[]})");
+  CHECK(bench.router.handle({Method::kDelete, "/v1/leases/job-1", ""}).status == 404);
+  CHECK(bench.router.handle({Method::kPut, "/v1/leases", "{}"}).status == 405);
+  CHECK(bench.operations.calls() == std::vector<std::string>{"lease job-1 org/m a@b from n until u",
+                                                             "status", "end lease job-1"});
 }
 
 TEST_CASE("what takes long is answered 202 and found again under its job") {

@@ -204,7 +204,8 @@ class RunningService {
                             .sources = sources_,
                             .mount = mount,
                             .require_digest = require_digest_,
-                            .flip_wait = std::chrono::minutes(1)}};
+                            .flip_wait = std::chrono::minutes(1),
+                            .clock = clock_}};
 };
 
 }  // namespace weightfs::tests

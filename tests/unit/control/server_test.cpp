@@ -2,6 +2,8 @@
 // Copyright the weightfs authors
 #include "control/server.hpp"
 
+#include "control/json_codec.hpp"
+#include "control/peer.hpp"
 #include "control/router.hpp"
 #include "fake_operations.hpp"
 #include "raw_http.hpp"
@@ -10,6 +12,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <unistd.h>
 #include <future>
 #include <optional>
 #include <string>
@@ -49,6 +52,16 @@ TEST_CASE("the server answers JSON over its unix socket") {
   CHECK(raw_request(bench.socket, "DELETE", "/v1/models/x").status == 200);
   CHECK(raw_request(bench.socket, "PUT", "/v1/models").status == 405);
   CHECK(raw_request(bench.socket, "GET", "/v1/models/none").status == 404);
+}
+
+TEST_CASE("a pin without an owner is of the user at the other end of the socket") {
+  Bench bench;
+  const auto owner = [&](const std::string& body) {
+    const RawAnswer answer = raw_request(bench.socket, "POST", "/v1/models/org/m:pin", body);
+    return parse_json(answer.body).at("pin_owner").get<std::string>();
+  };
+  CHECK(owner("") == user_name(::getuid()));
+  CHECK(owner(R"({"owner":"the search team"})") == "the search team");
 }
 
 TEST_CASE("a body over the limit is refused and the server goes on") {

@@ -113,7 +113,7 @@ TEST_CASE("where nothing is kept, warm says so and pin does not fail") {
   RunningService running(fetch::Keep::kMemoryOnly);
   (void)running.service.add({"m", running.source("m", "model.bin", kWeights)}, {});
   CHECK(error_of([&] { (void)running.service.warm("m"); }) == Errc::kUnsupported);
-  CHECK(running.service.pin("m", "").pinned);
+  CHECK(running.service.pin("m", {}).pinned);
   CHECK(running.service.status().store.error.empty());
   for (const char* path : {"m", "m/model.bin"}) {
     CAPTURE(path);
@@ -132,7 +132,7 @@ TEST_CASE("a store that could not be opened is the reason why nothing is kept") 
            [&] { (void)running.service.evict("m", Shared::kKeep, DryRun::kNo); }}) {
     CHECK_THROWS_WITH(call(), ContainsSubstring("could not be opened"));
   }
-  CHECK(running.service.pin("m", "").pinned);
+  CHECK(running.service.pin("m", {}).pinned);
   CHECK_THAT(running.service.status().store.error,
              ContainsSubstring("the store /sys/weightfs could not be opened: "));
 }
@@ -159,7 +159,7 @@ TEST_CASE("a name that is not in the catalog is not found, whatever is asked of 
            [&] { (void)service.update("x", {.staging = Staging::kWarm}, {}); },
            [&] { (void)service.verify("x", {}); }, [&] { (void)service.remove("x", DryRun::kNo); },
            [&] { (void)service.evict("x", Shared::kKeep, DryRun::kNo); },
-           [&] { (void)service.warm("x"); }, [&] { (void)service.pin("x", ""); },
+           [&] { (void)service.warm("x"); }, [&] { (void)service.pin("x", {}); },
            [&] { (void)service.unpin("x"); }}) {
     CHECK(error_of(call) == Errc::kNotFound);
   }
@@ -238,11 +238,30 @@ TEST_CASE("evict gives back the bytes, keeps the name, and leaves what another m
   CHECK(bench.service.model("org/m").model.resident_bytes == kTokenizer.size());
   CHECK(bench.service.model("org/twin").model.complete);
 
-  (void)bench.service.pin("org/twin", "production");
+  (void)bench.service.pin("org/twin", {.reason = "production", .owner = "", .until = ""});
   CHECK(error_of([&] { (void)bench.service.evict("org/twin", Shared::kKeep, DryRun::kNo); }) ==
         Errc::kBusy);
   CHECK(error_of([&] { (void)bench.service.remove("org/twin", DryRun::kNo); }) == Errc::kBusy);
   CHECK(bench.fetch("org/m").complete);
+}
+
+TEST_CASE("a pin is shown with its reason, its owner and its end") {
+  Bench bench;
+  const api::Model pinned = bench.service.pin(
+      "org/m", {.reason = "launch", .owner = "ada", .until = "2100-01-01T00:00:00Z"});
+  CHECK(pinned.pinned);
+  CHECK(pinned.pin_reason == "launch");
+  CHECK(pinned.pin_owner == "ada");
+  CHECK(pinned.pin_until == 4'102'444'800);
+  const auto refuse = [&](const std::string& until, const std::string& reason) {
+    return error_of([&] {
+      (void)bench.service.pin("org/twin", {.reason = reason, .owner = "", .until = until});
+    });
+  };
+  CHECK(refuse("2001-01-01", "") == Errc::kInvalid);
+  CHECK(refuse("soon", "") == Errc::kInvalid);
+  CHECK(refuse("", "\xff") == Errc::kInvalid);
+  CHECK_FALSE(bench.service.model("org/twin").model.pinned);
 }
 
 TEST_CASE(
@@ -250,7 +269,7 @@ TEST_CASE(
   Bench bench;
   REQUIRE(bench.fetch("org/m").complete);
   REQUIRE(bench.fetch("org/twin").complete);
-  (void)bench.service.pin("org/twin", "");
+  (void)bench.service.pin("org/twin", {});
   CHECK(bench.service.evict("org/m", Shared::kEvict, DryRun::kNo).shared_blobs == 1);
   CHECK(fs::exists(bench.blob(kTokenizer)));
 

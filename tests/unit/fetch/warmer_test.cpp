@@ -202,6 +202,66 @@ TEST_CASE_METHOD(FetchFixture, "a listing that lies about a size does not end th
   CHECK(warmer.progress(lying->key())->error);
 }
 
+TEST_CASE_METHOD(FetchFixture, "what is due first is fetched first, whenever it was asked for") {
+  options.connections = 1;
+  options.part_size = kMiB;
+  source->on_chunk([this](const auto&, ByteRange, std::stop_token stop) { gate.wait(stop); });
+  start();
+  Warmer warmer(fetcher(), *store, 2, Log::silent());
+  const auto make = [](const std::string& name) {
+    return snapshot_of({FakeSource::file(name, 9 * kMiB)});
+  };
+  warmer.start(make("whenever"), source, Want::kBackground);
+  REQUIRE(eventually([&] { return gate.arrived() == 1; }));
+  warmer.start(make("late"), source, Want::kBackground, {.due = 300});
+  warmer.start(make("second"), source, Want::kBackground, {.due = 200, .priority = 0});
+  warmer.start(make("first"), source, Want::kBackground, {.due = 200, .priority = 1});
+  REQUIRE(eventually([&] { return fetcher().fills().size() == 4; }));
+  gate.open();
+  REQUIRE(eventually([&] { return observer.completed().size() == 4; }));
+  std::vector<std::string> order;
+  for (const FakeSource::Request& request : source->requests()) {
+    if (order.empty() || order.back() != request.path) order.push_back(request.path);
+  }
+  CHECK(order == std::vector<std::string>{"whenever", "first", "second", "late", "whenever"});
+}
+
+TEST_CASE_METHOD(FetchFixture, "a file that is due may have every connection") {
+  options.connections = 6;
+  options.connections_per_blob = 2;
+  options.part_size = kMiB;
+  source->on_chunk([this](const auto&, ByteRange, std::stop_token stop) { gate.wait(stop); });
+  start();
+  Warmer warmer(fetcher(), *store, 2, Log::silent());
+  const auto later = snapshot_of({FakeSource::file("later", 9 * kMiB)});
+  const auto sooner = snapshot_of({FakeSource::file("sooner", 9 * kMiB)});
+  warmer.start(sooner, source, Want::kBackground, {.due = 100});
+  REQUIRE(eventually([&] { return gate.arrived() == 6; }));
+  warmer.start(later, source, Want::kBackground, {.due = 200});
+  REQUIRE(eventually([&] { return fetcher().fills().size() == 2; }));
+  for (const auto& request : source->requests()) CHECK(request.path == "sooner");
+  gate.open();
+  CHECK(eventually([&] { return observer.completed().size() == 2; }));
+}
+
+TEST_CASE_METHOD(FetchFixture, "what is not due any more stops, unless somebody wants it anyway") {
+  source->on_chunk([this](const auto&, ByteRange, std::stop_token stop) { gate.wait(stop); });
+  start();
+  Warmer warmer(fetcher(), *store, 2, Log::silent());
+  const auto leased = snapshot_of({FakeSource::file("leased", 9 * kMiB)});
+  const auto both = snapshot_of({FakeSource::file("both", 9 * kMiB)});
+  warmer.start(leased, source, Want::kBackground, {.due = 100});
+  warmer.start(both, source, Want::kBackground, {.due = 100});
+  warmer.start(both, source, Want::kBackground);
+  REQUIRE(eventually([&] { return fetcher().fills().size() == 2; }));
+  warmer.excuse(leased->key());
+  warmer.excuse(both->key());
+  CHECK_FALSE(warmer.progress(leased->key())->running);
+  CHECK(warmer.progress(both->key())->running);
+  gate.open();
+  CHECK(eventually([&] { return warmer.progress(both->key())->files_complete == 1; }));
+}
+
 TEST_CASE_METHOD(FetchFixture, "hundreds of small files come quickly") {
   start();
   Warmer warmer(fetcher(), *store, 4, Log::silent());

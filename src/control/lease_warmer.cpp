@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "control/lease_warmer.hpp"
+
+#include "base/error.hpp"
+#include "base/thread.hpp"
+#include "control/residency.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <utility>
+
+namespace weightfs::control {
+
+namespace {
+
+constexpr std::chrono::seconds kInterval{1};
+/// Between attempts to fetch what could not be fetched.
+constexpr std::chrono::seconds kRetry{10};
+/// Less says little about a pace.
+constexpr std::chrono::milliseconds kShortestSample{500};
+/// How much the last second says about the next ones.
+constexpr double kWeight = 0.3;
+
+Clock::TimePoint now() {
+  return std::chrono::steady_clock::now();
+}
+
+/// When each snapshot is due: by the first of its leases.
+std::map<Digest, fetch::Precedence> due_snapshots(const std::vector<catalog::Lease>& leases) {
+  std::map<Digest, fetch::Precedence> due;
+  for (const catalog::Lease& lease : leases) {
+    const fetch::Precedence precedence{.due = lease.not_before, .priority = lease.priority};
+    for (const catalog::Lease::Artifact& artifact : lease.artifacts) {
+      const auto [entry, added] = due.try_emplace(artifact.snapshot, precedence);
+      if (!added) entry->second = std::min(entry->second, precedence);
+    }
+  }
+  return due;
+}
+
+}  // namespace
+
+LeaseWarmer::LeaseWarmer(const Parts& parts)
+    : parts_(parts),
+      thread_(start_thread("leases", [this](const std::stop_token& stop) { run(stop); })) {
+}
+
+void LeaseWarmer::run(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    look();
+    auto state = state_.lock();
+    state.wait_until(wake_, stop, now() + kInterval, [&] { return state->changed; });
+    state->changed = false;
+  }
+}
+
+void LeaseWarmer::look_again() {
+  state_.with([](State& state) { state.changed = true; });
+  wake_.notify_all();
+}
+
+void LeaseWarmer::look() {
+  try {
+    (void)parts_.catalog.leases().expire();
+  } catch (const Error&) {
+    // They are over all the same, and are taken out of the file when it can be written.
+  }
+  const auto due = due_snapshots(parts_.catalog.leases().list());
+  std::set<Digest> leased;
+  for (const auto& [key, precedence] : due) leased.insert(key);
+  let_go(leased);
+  if (parts_.fetcher.keep() != fetch::Keep::kStore || !parts_.store.writable()) return;
+  Sample sample{.time = now(), .snapshots = {}, .missing = 0};
+  std::vector<std::pair<fetch::Precedence, snapshot::SnapshotPtr>> missing;
+  for (const auto& [key, precedence] : due) {
+    const snapshot::SnapshotPtr snapshot = parts_.catalog.snapshot(key);
+    if (!snapshot) continue;
+    const Residency resident = residency(parts_.store, parts_.fetcher, snapshot);
+    if (resident.complete) continue;
+    sample.snapshots.insert(key);
+    sample.missing += snapshot->bytes() - std::min(snapshot->bytes(), resident.bytes);
+    missing.emplace_back(precedence, snapshot);
+  }
+  std::ranges::sort(missing, std::less<>(), [](const auto& one) { return one.first; });
+  for (const auto& [precedence, snapshot] : missing) fetch(snapshot, precedence);
+  measure(std::move(sample));
+}
+
+void LeaseWarmer::let_go(const std::set<Digest>& leased) {
+  std::vector<Digest> over;
+  state_.with([&](State& state) {
+    std::erase_if(state.watched, [&](const auto& one) {
+      if (leased.contains(one.first)) return false;
+      over.push_back(one.first);
+      return true;
+    });
+  });
+  for (const Digest& key : over) parts_.warmer.excuse(key);
+}
+
+void LeaseWarmer::fetch(const snapshot::SnapshotPtr& snapshot,
+                        const fetch::Precedence& precedence) {
+  const Digest& key = snapshot->key();
+  const auto progress = parts_.warmer.progress(key);
+  const bool running = progress && progress->running;
+  const bool goes_on = state_.with([&](State& state) {
+    const auto watched = state.watched.find(key);
+    if (watched == state.watched.end()) return false;
+    if (running) return watched->second.precedence == precedence;
+    return watched->second.retry && now() < *watched->second.retry;
+  });
+  if (goes_on) return;
+  Watched watched{.precedence = precedence, .retry = now() + kRetry, .error = {}};
+  try {
+    parts_.warmer.start(snapshot, parts_.sources.get(snapshot->source()), fetch::Want::kBackground,
+                        precedence);
+  } catch (const Error& error) {
+    watched.error = error.what();
+  }
+  state_.with([&](State& state) { state.watched.insert_or_assign(key, std::move(watched)); });
+}
+
+void LeaseWarmer::measure(Sample sample) {
+  if (last_ && sample.time - last_->time < kShortestSample) return;
+  const bool comparable =
+      last_ && last_->snapshots == sample.snapshots && last_->missing >= sample.missing;
+  if (sample.snapshots.empty()) {
+    state_.with([](State& state) { state.pace.reset(); });
+  } else if (comparable) {
+    const std::chrono::duration<double> time = sample.time - last_->time;
+    const double rate = static_cast<double>(last_->missing - sample.missing) / time.count();
+    state_.with([&](State& state) {
+      state.pace = state.pace ? *state.pace * (1 - kWeight) + rate * kWeight : rate;
+    });
+  }
+  last_ = std::move(sample);
+}
+
+std::optional<double> LeaseWarmer::pace() const {
+  return state_.with([](const State& state) { return state.pace; });
+}
+
+std::string LeaseWarmer::error(const Digest& snapshot_key) const {
+  const auto progress = parts_.warmer.progress(snapshot_key);
+  if (progress && !progress->running && progress->error) return progress->error->what();
+  return state_.with([&](const State& state) {
+    const auto watched = state.watched.find(snapshot_key);
+    return watched == state.watched.end() ? std::string() : watched->second.error;
+  });
+}
+
+}  // namespace weightfs::control

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#pragma once
+
+#include "base/clock.hpp"
+#include "base/synchronized.hpp"
+#include "catalog/catalog.hpp"
+#include "fetch/fetcher.hpp"
+#include "fetch/warmer.hpp"
+#include "source/source_pool.hpp"
+#include "store/store.hpp"
+
+#include <condition_variable>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+namespace weightfs::control {
+
+/// Sees to it that what is leased is there in time: has what is missing of it fetched, what is due
+/// first before the rest; tries again where that failed; and stops where nobody leases it any more.
+/// Leases of an earlier daemon are taken up with the start. Also takes leases that are over out of
+/// their file. Looks once a second.
+///
+/// Thread-safe. Has one thread ("leases"). Everything in Parts must outlive it.
+class LeaseWarmer {
+ public:
+  struct Parts {
+    catalog::Catalog& catalog;
+    store::Store& store;
+    fetch::Fetcher& fetcher;
+    fetch::Warmer& warmer;
+    source::SourcePool& sources;
+  };
+  explicit LeaseWarmer(const Parts& parts);
+
+  /// The leases have changed: looks at once.
+  void look_again();
+
+  /// With how many bytes per second what is leased has come lately; nullopt while nothing is
+  /// missing, or it is too early to say.
+  [[nodiscard]] std::optional<double> pace() const;
+  /// Why the snapshot is not being fetched; empty where nothing is known to be wrong.
+  [[nodiscard]] std::string error(const Digest& snapshot_key) const;
+
+ private:
+  struct Watched {
+    fetch::Precedence precedence;
+    std::optional<Clock::TimePoint> retry;  ///< started, but not again before
+    std::string error;                      ///< of the last start
+  };
+  /// What was missing when it was last looked at.
+  struct Sample {
+    Clock::TimePoint time;
+    std::set<Digest> snapshots;
+    std::uint64_t missing = 0;
+  };
+  struct State {
+    bool changed = false;
+    std::unordered_map<Digest, Watched> watched;  ///< by snapshot
+    std::optional<double> pace;
+  };
+
+  void run(const std::stop_token& stop);
+  void look();
+  void let_go(const std::set<Digest>& leased);
+  void fetch(const snapshot::SnapshotPtr& snapshot, const fetch::Precedence& precedence);
+  void measure(Sample now);
+
+  const Parts parts_;
+  Synchronized<State> state_;
+  std::condition_variable_any wake_;
+  std::optional<Sample> last_;  ///< belongs to the thread
+  std::jthread thread_;
+};
+
+}  // namespace weightfs::control

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the weightfs authors
+"""Leases and pins with an end: what is there when a job begins, and stays until it is over."""
+
+import datetime
+import json
+import math
+import time
+
+import pytest
+
+import models
+from api import ask
+from waiting import until
+
+MB = 1 << 20
+SHARDS, SHARD = 2, 16 * MB        # of each model: 32 MB and a few small files
+MODELS = 6
+
+
+@pytest.fixture(scope="session")
+def jobs(work):
+    """Models, each in a folder of its own below one root: {name: Model}."""
+    root = work / "jobs"
+    root.mkdir()
+    made = {}
+    for number in range(MODELS):
+        folder = root / f"m{number}"
+        models.write_model(folder, SHARDS, SHARD, seed=300 + number)
+        made[f"org/m{number}"] = models.describe(folder)
+    return made
+
+
+@pytest.fixture
+def node(weightfs, origin, jobs, work):
+    """A mount of all of them. `rate` is the origin's, bytes per second and connection."""
+    def make(rate=None, **config):
+        source = origin(root=work / "jobs", rate=rate)
+        mounted = weightfs({name: source.url(f"{name.removeprefix('org/')}/") for name in jobs},
+                           config={"admission": "always", "part_size": "1MiB"} | config)
+        mounted.origin = source
+        return mounted
+    return make
+
+
+def stamp(seconds):
+    """A time as of RFC 3339, whole seconds."""
+    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def take(mounted, lease, artifacts, begin=None, end=None, **more):
+    begin = time.time() if begin is None else begin
+    body = {"artifacts": artifacts, "not_before": stamp(begin),
+            "until": stamp(begin + 600 if end is None else end)} | more
+    return ask(mounted.socket, "PUT", f"/v1/leases/{lease}", body)
+
+
+def leases(mounted):
+    """{id: lease} of those that hold now."""
+    status, answer = ask(mounted.socket, "GET", "/v1/leases")
+    assert status == 200
+    return {lease["id"]: lease for lease in answer["leases"]}
+
+
+def complete(mounted, lease, seconds=60):
+    until(lambda: leases(mounted)[lease]["complete"], seconds, f"lease {lease} is complete")
+
+
+def test_competing_leases_are_complete_in_time_the_earliest_due_first(node, jobs):
+    # A part takes about a second: so long a connection may be taken when something more urgent comes.
+    mounted = node(rate=MB // 2, connections=4, connections_per_blob=2)
+    # How fast the origin is: one model alone, with every connection there is.
+    begin = time.monotonic()
+    assert take(mounted, "first", ["org/m0"])[0] == 200
+    complete(mounted, "first")
+    alone = time.monotonic() - begin
+
+    # What is due last is asked for first; and somebody warms a model that is due at no time.
+    mounted.cli("warm", "org/m4")
+    start = time.time()
+    due = {f"job-{i}": math.ceil(start + 1 + i * alone) for i in (3, 2, 1)}
+    for lease, at in due.items():
+        status, answer = take(mounted, lease, [f"org/m{lease[-1]}"], at)
+        assert status == 200 and not answer["complete"] and not answer["late"], answer
+    done = {}
+
+    def all_complete():
+        now = time.time()
+        for lease, state in leases(mounted).items():
+            if state["complete"]:
+                done.setdefault(lease, now)
+        return len(done) == 4
+    until(all_complete, 120, "all leases are complete", interval=0.05)
+    in_time = {lease: (done[lease] - start) / (at - start) for lease, at in due.items()}
+    print(f"one model alone takes {alone:.2f} s; done after, as a part of the time given: {in_time}")
+    assert done["job-1"] < done["job-2"] < done["job-3"]
+    assert all(part <= 1.05 for part in in_time.values()), in_time
+    until(lambda: mounted.model("org/m4")["complete"], 60, "what was warmed comes in the end")
+    for name in list(jobs)[:5]:  # each byte once: nothing that was begun was thrown away
+        for shard in jobs[name].shards:
+            path = f"{name.removeprefix('org/')}/{shard}"
+            assert mounted.origin.coverage(path, jobs[name].files[shard].size) == (1, 1)
+
+
+@pytest.mark.short
+def test_leases_survive_a_killed_daemon_and_go_on(node, jobs):
+    mounted = node(rate=MB, connections=4)
+    at = time.time() + 60
+    assert take(mounted, "job", ["org/m0", "org/m1"], at, priority=3, bandwidth=5_000_000)[0] == 200
+    before = leases(mounted)["job"]
+    assert before["priority"] == 3 and before["bandwidth"] == 5_000_000
+    assert before["artifacts"] == ["org/m0", "org/m1"]
+    old = mounted.kill_filling_daemon()
+    mounted.wait_new_daemon(old)
+    after = leases(mounted)["job"]
+    for member in ("artifacts", "not_before", "until", "priority", "bandwidth"):
+        assert after[member] == before[member]
+    complete(mounted, "job")  # nobody has asked again
+    for name in ("org/m0", "org/m1"):
+        for shard in jobs[name].shards:
+            assert (mounted.mount / name / shard).read_bytes() == jobs[name].data(shard)
+
+
+@pytest.mark.short
+def test_a_lease_ends_by_the_clock_and_by_hand(node):
+    mounted = node()
+    begin = time.time()
+    assert take(mounted, "short", ["org/m0"], begin, math.ceil(begin + 5))[0] == 200
+    assert take(mounted, "long", ["org/m1"], begin)[0] == 200
+    complete(mounted, "long")
+    refused = mounted.cli("evict", "org/m1", check=False)
+    assert refused.returncode == 1 and "leased" in refused.stderr
+    until(lambda: "short" not in leases(mounted), 30, "the lease is over")
+    assert time.time() >= begin + 5
+    mounted.cli("evict", "org/m0")
+    # It is out of the file, too, and the one that holds is not.
+    until(lambda: [one["id"] for one in json.loads((mounted.state / "leases.json").read_text())["leases"]]
+          == ["long"], 30, "the file is written")
+    assert "long" in mounted.cli("lease", "ls").stdout
+    mounted.cli("lease", "rm", "long")
+    assert ask(mounted.socket, "GET", "/v1/leases/long")[0] == 404
+    mounted.cli("evict", "org/m1")
+    mounted.cli("lease", "put", "again", "org/m1", "--for", "1h")
+    complete(mounted, "again")
+
+
+def test_what_nobody_leases_any_more_is_not_fetched_on(node):
+    mounted = node(rate=MB // 4, connections=4)
+    assert take(mounted, "job", ["org/m0"], time.time() + 600)[0] == 200
+    until(lambda: mounted.status()["fills"], 30, "it is being fetched")
+    assert ask(mounted.socket, "DELETE", "/v1/leases/job") == (200, {})
+    until(lambda: not mounted.status()["fills"], 30, "it is not fetched any more")
+    assert not mounted.model("org/m0")["complete"]
+
+
+def test_what_is_leased_survives_a_flood_and_what_cannot_fit_is_refused(node, jobs):
+    mounted = node(capacity=str(110 * MB), min_free="1%")  # three models
+    assert take(mounted, "job", ["org/m0"])[0] == 200
+    complete(mounted, "job")
+    for _ in range(2):
+        for name in list(jobs)[1:]:
+            mounted.wait(name)
+            assert mounted.model("org/m0")["complete"], name
+    assert mounted.status()["policy"]["evictions"] >= 5
+    # Two more fit beside it, but not three.
+    before = leases(mounted)
+    status, answer = take(mounted, "more", ["org/m1", "org/m2", "org/m3"])
+    assert status == 507 and answer["error"]["code"] == "no_space", answer
+    assert "leased" in answer["error"]["message"] and "MB" in answer["error"]["message"]
+    assert set(leases(mounted)) == set(before)
+    assert take(mounted, "more", ["org/m1", "org/m2"])[0] == 200
+    complete(mounted, "more")
+    # What could not go is told.
+    for path in jobs["org/m4"].shards:
+        assert (mounted.mount / "org/m4" / path).read_bytes() == jobs["org/m4"].data(path)
+    kept = {one["reason"]: one["bytes"] for one in mounted.status()["policy"]["kept"]}
+    assert kept["leased"] >= 3 * SHARDS * SHARD
+    assert all(leases(mounted)[lease]["complete"] for lease in ("job", "more"))
+
+
+@pytest.mark.short
+def test_a_pin_with_an_end_is_over_by_itself(node):
+    mounted = node()
+    begin = time.time()
+    told = mounted.cli("pin", "org/m0", "--for", "6s", "--reason", "a demo").stdout
+    assert "pinned until" in told
+    pinned = mounted.model("org/m0")
+    assert pinned["pinned"] and pinned["pin_reason"] == "a demo" and pinned["pin_owner"] == "root"
+    assert begin + 5 <= pinned["pin_until"] <= time.time() + 7
+    if time.time() < pinned["pin_until"] - 1:
+        refused = mounted.cli("evict", "org/m0", check=False)
+        assert refused.returncode == 1 and "pinned by root until" in refused.stderr
+    until(lambda: not mounted.model("org/m0")["pinned"], 30, "the pin is over")
+    assert time.time() >= pinned["pin_until"] - 1
+    over = mounted.model("org/m0")
+    assert over["pin_reason"] == "" and over["pin_owner"] == "" and over["pin_until"] == 0
+    mounted.cli("evict", "org/m0")
