@@ -11,6 +11,7 @@
 #include <array>
 #include <charconv>
 #include <exception>
+#include <optional>
 #include <utility>
 
 namespace weightfs::control {
@@ -31,7 +32,7 @@ struct RouteCall {
 /// ("?dryrun=1" of a removal) than superfluous.
 struct Accepted {
   enum class Body { kNone, kObject };  ///< an object's keys are checked where it is read
-  std::array<std::string_view, 2> parameters = {};
+  std::array<std::string_view, 3> parameters = {};
   Body body = Body::kNone;
 };
 
@@ -86,6 +87,11 @@ std::span<const Router::Route> Router::routes() noexcept {
       Route{Method::kGet, "/v1/config/diff", "", &Router::config_diff},
       Route{Method::kPost, "/v1/reload", "", &Router::reload},
       Route{Method::kPost, "/v1/mode", "", &Router::set_mode, kObject},
+      Route{Method::kGet,
+            "/v1/events",
+            "",
+            &Router::events,
+            {.parameters = {"since", "limit", "wait"}}},
       Route{Method::kPost, "/v1/unmount", "", &Router::unmount, kObject},
       Route{Method::kGet, "/v1/jobs/", "", &Router::job, kWait},
   };
@@ -340,6 +346,19 @@ Response Router::reload(const RouteCall&) {
 
 Response Router::set_mode(const RouteCall& call) {
   return success(operations_.set_mode(read_request<api::ModeRequest>(call.body).mode));
+}
+
+Response Router::events(const RouteCall& call) {
+  const auto number = [&](const char* name) -> std::optional<std::uint64_t> {
+    const auto found = call.target.parameters.find(name);
+    if (found == call.target.parameters.end()) return std::nullopt;
+    return parse_number(found->second, name);
+  };
+  api::EventQuery query{.since = number("since")};
+  query.limit = number("limit").value_or(query.limit);
+  if (query.limit == 0) throw Error(Errc::kInvalid, "limit must be 1 at least");
+  query.wait_seconds = std::min<std::uint64_t>(number("wait").value_or(0), kMaxWait);
+  return success(operations_.events(query));
 }
 
 Response Router::unmount(const RouteCall& call) {

@@ -13,6 +13,7 @@
 #include "fetch/warmer.hpp"
 #include "source/source_pool.hpp"
 #include "store/store.hpp"
+#include "telemetry/event_log.hpp"
 
 #include <set>
 #include <string>
@@ -38,6 +39,7 @@ class Service final : public Operations {
     source::SourcePool& sources;
     MountView& mount;
     std::string admission = "always";  ///< likewise
+    telemetry::EventLog* event_log = nullptr;
   };
 
   explicit Service(Parts parts);
@@ -69,6 +71,10 @@ class Service final : public Operations {
   api::Model unpin(const std::string& name) override;
   void unmount(Unmount how) override { parts_.mount.unmount(how); }
 
+  // service_events.cpp
+  api::EventPage events(const api::EventQuery& query) override;
+  void end_waiting() noexcept override;
+
   // service_why.cpp
   api::Why why(const std::string& path) override;
 
@@ -83,6 +89,13 @@ class Service final : public Operations {
   [[nodiscard]] std::string rollback_of(const catalog::Model& model) const;
   [[nodiscard]] api::Model summary_of(const std::string& name) const;
   void require_store(const std::string& otherwise) const;
+  /// Of a model as it is now, and of what was done to it.
+  void tell(telemetry::EventKind kind, const catalog::Model& model, std::string reason = {}) const;
+  void tell_freed(telemetry::EventKind kind, const catalog::Model& model, std::uint64_t bytes,
+                  std::string reason) const;
+  void tell_verified(const api::VerifyResult& result, const std::string& name) const;
+  [[nodiscard]] api::EventsStatus events_status() const;
+  void put(telemetry::Event event) const;
   [[nodiscard]] bool keeps() const {
     return parts_.fetcher.keep() == fetch::Keep::kStore && parts_.store.writable();
   }

@@ -153,6 +153,7 @@ api::Model Service::add(const api::AddRequest& request, const Job& job) {
   const snapshot::SnapshotPtr snapshot = resolve(source, job);
   check_complete(snapshot, source, job);
   parts_.catalog.add(request.name, source_text, snapshot);
+  tell(telemetry::EventKind::kAdd, require(request.name));
   return summary_of(request.name);
 }
 
@@ -167,8 +168,13 @@ api::UpdateResult Service::update(const std::string& name, Staging staging, cons
   check_complete(found, source, job);
   // Staged before it is fetched, so that what is learned of it is kept.
   parts_.catalog.stage(name, found);
+  const std::string way = fmt::format("from {} to {}", from, found->revision());
+  tell(telemetry::EventKind::kUpdate,
+       {.name = name, .source = model.source, .current = found->key()}, way);
   if (staging == Staging::kWarm && keeps()) fetch_all(found, source, job);
   parts_.catalog.flip(name, found);
+  tell(telemetry::EventKind::kFlip, {.name = name, .source = model.source, .current = found->key()},
+       way);
   return {.name = name, .changed = true, .from = from, .to = found->revision()};
 }
 
@@ -186,13 +192,17 @@ api::UpdateResult Service::resource(const std::string& name, const std::string& 
 
 api::Model Service::confirm(const std::string& name) {
   parts_.catalog.confirm(name);
+  tell(telemetry::EventKind::kConfirm, require(name));
   return summary_of(name);
 }
 
 api::UpdateResult Service::rollback(const std::string& name) {
   const std::string from = current(require(name))->revision();
   parts_.catalog.rollback(name);
-  return {.name = name, .changed = true, .from = from, .to = current(require(name))->revision()};
+  const catalog::Model model = require(name);
+  const std::string to = current(model)->revision();
+  tell(telemetry::EventKind::kRollback, model, fmt::format("from {} to {}", from, to));
+  return {.name = name, .changed = true, .from = from, .to = to};
 }
 
 void Service::fetch_all(const snapshot::SnapshotPtr& snapshot, const source::SourcePtr& source,

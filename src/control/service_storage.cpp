@@ -144,7 +144,10 @@ api::Freed Service::remove(const std::string& name, DryRun dry_run) {
     discard_partials(removed, others);
   }
   api::Freed freed = release(removed, digests_of(others), dry_run);
-  if (dry_run == DryRun::kNo) parts_.cache.stock_changed();
+  if (dry_run == DryRun::kNo) {
+    parts_.cache.stock_changed();
+    tell_freed(telemetry::EventKind::kRemove, model, freed.bytes, "");
+  }
   freed.name = name;
   return freed;
 }
@@ -172,7 +175,10 @@ api::Freed Service::evict(const std::string& name, Shared shared, DryRun dry_run
     discard_partials(evicted, kept);
   }
   api::Freed freed = release(evicted, digests_of(kept), dry_run);
-  if (dry_run == DryRun::kNo) parts_.cache.stock_changed();
+  if (dry_run == DryRun::kNo) {
+    parts_.cache.stock_changed();
+    tell_freed(telemetry::EventKind::kEviction, model, freed.bytes, "asked for");
+  }
   freed.name = name;
   return freed;
 }
@@ -199,12 +205,14 @@ api::Model Service::pin(const std::string& name, const std::string& reason) {
   // One that cannot fit is not pinned either.
   if (keeps()) parts_.cache.admit(current(require(name)));
   parts_.catalog.set_pinned(name, true, reason);
+  tell(telemetry::EventKind::kPin, require(name), reason);
   if (keeps()) (void)warm(name);
   return summary_of(name);
 }
 
 api::Model Service::unpin(const std::string& name) {
   parts_.catalog.set_pinned(name, false, "");
+  tell(telemetry::EventKind::kUnpin, require(name));
   return summary_of(name);
 }
 
@@ -250,6 +258,7 @@ api::VerifyResult Service::verify(const std::string& name, const Job& job) {
     parts_.mount.blob_damaged(digest);
     result.corrupt.push_back({.sha256 = digest.hex(), .files = files_with(digest)});
   }
+  tell_verified(result, name);
   return result;
 }
 

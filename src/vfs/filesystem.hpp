@@ -8,6 +8,7 @@
 #include "fetch/fetcher.hpp"
 #include "source/source_pool.hpp"
 #include "store/store.hpp"
+#include "telemetry/events.hpp"
 #include "vfs/attributes.hpp"
 #include "vfs/blob_checks.hpp"
 #include "vfs/complete_nodes.hpp"
@@ -18,6 +19,7 @@
 #include "vfs/last_errors.hpp"
 #include "vfs/open_files.hpp"
 #include "vfs/places.hpp"
+#include "vfs/use_ledger.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -86,6 +88,8 @@ class Filesystem {
     const LastErrors& last_errors;
     BlobChecks& checks;
     SessionLog& log;
+    const Clock& clock;
+    telemetry::Events events = {};
   };
 
   explicit Filesystem(const Parts& parts);
@@ -151,6 +155,9 @@ class Filesystem {
   std::uint32_t incarnation(const fetch::Target& target) const;
   void check_current(NodeId node, const fetch::Target& target) const;
   void opened_complete(const std::string& consumer, const Place& place);
+  void opened_incomplete(const std::string& consumer, const Place& place, std::uint64_t missing);
+  void tell(telemetry::Event event, const std::string& consumer, const Place& place) const;
+  void close(const Digest& snapshot_key);
   Backing backing(NodeId node, const fetch::Target& target);
   std::optional<Backing> local_backing(const fetch::Target& target);
   std::vector<std::pair<std::string, std::string>> all_attributes(NodeId node);
@@ -168,6 +175,8 @@ class Filesystem {
   Places places_;
   OpenFiles open_files_;
   HitLedger ledger_;
+  UseLedger uses_;
+  const telemetry::Events events_;
   std::atomic<Passthrough> passthrough_ = Passthrough::kInactive;
 };
 

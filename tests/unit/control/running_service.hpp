@@ -178,13 +178,15 @@ class RunningService {
   fetch::Warmer warmer_{fetcher_, *store_, 2, Log::silent()};
 
  public:
+  telemetry::EventLog events{{.file_bytes = 0}, clock_, Log::silent()};
   control::Service service{{.catalog = catalog,
                             .store = *store_,
                             .cache = cache_,
                             .fetcher = fetcher_,
                             .warmer = warmer_,
                             .sources = sources_,
-                            .mount = mount}};
+                            .mount = mount,
+                            .event_log = &events}};
 };
 
 }  // namespace weightfs::tests
