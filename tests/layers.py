@@ -16,8 +16,8 @@ import re
 import sys
 import tempfile
 
-LAYERS = ["base", "digest", "io", "net", "snapshot", "store", "source", "policy", "fetch", "catalog", "cache",
-          "tier", "vfs", "keeper", "fuse", "telemetry", "control", "cli"]
+LAYERS = ["base", "digest", "io", "net", "snapshot", "telemetry", "store", "source", "policy", "fetch", "catalog",
+          "cache", "tier", "vfs", "keeper", "fuse", "control", "cli"]
 
 # Layers that may include less than their place in the list would allow.
 RESTRICTED = {"keeper": {"base", "keeper"}}
@@ -136,6 +136,8 @@ SELF_TEST = [
     ("src/telemetry/http.cpp", "#include <microhttpd.h>\n", "only control may include"),
     ("src/control/cli.cpp", "#include <CLI/CLI.hpp>\n", "only cli may include"),
     ("src/policy/trace.cpp", "#include <zlib.h>\n", "only cli may include"),
+    ("src/telemetry/event_log.cpp", '#include "store/store.hpp"\n', "telemetry may not include"),
+    ("src/cache/governor.cpp", '#include "telemetry/events.hpp"\n', None),
     ("src/fetch/log.cpp", "#include <spdlog/spdlog.h>\n", "only base may include"),
     ("src/store/store.cpp", '#include "store.hpp"\n', "does not start with a layer"),
     ("src/misc/misc.cpp", "", "is not a layer"),

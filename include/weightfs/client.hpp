@@ -2,6 +2,7 @@
 // Copyright the weightfs authors
 #pragma once
 
+#include "weightfs/events.hpp"
 #include "weightfs/values.hpp"
 
 #include <chrono>
@@ -76,6 +77,7 @@ class Client {
   [[nodiscard]] Progress progress(const std::string& name);
   /// `path` is absolute and below the mount point, or relative to it.
   [[nodiscard]] Why why(const std::string& path);
+  [[nodiscard]] EventPage events(const EventQuery& query = {});
 
   Model add(const AddRequest& request, const OnProgress& on_progress = {});
   /// `cold` flips the name before the new revision is fetched.

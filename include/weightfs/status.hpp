@@ -118,6 +118,14 @@ struct FetchStatus {
   bool operator==(const FetchStatus&) const = default;
 };
 
+/// The record of what happens (weightfs/events.hpp).
+struct EventsStatus {
+  std::uint64_t recorded = 0;  ///< since the daemon started
+  std::uint64_t dropped = 0;  ///< of these, not written to the log: its disk was too slow or failed
+  std::string error;          ///< why it cannot be written now
+  bool operator==(const EventsStatus&) const = default;
+};
+
 /// One file on its way into the store.
 struct FillStatus {
   std::string name;  ///< of a model that has the file in the snapshot that the fill began for
@@ -162,6 +170,7 @@ struct Status {
   SourceStatus source;
   FuseStatus fuse;
   FetchStatus fetch;
+  EventsStatus events;
   std::uint64_t models = 0;
   std::vector<MissingModel> missing_models;
   std::vector<Lease> leases;

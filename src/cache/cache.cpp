@@ -11,7 +11,11 @@ Cache::Cache(Parts parts, GovernorOptions options, Mode mode, Log log)
       options_(std::move(options)),
       log_(std::move(log)),
       stock_(parts_.store, parts_.observer),
-      governor_({.stock = stock_, .catalog = parts_.catalog, .open = open_, .clock = parts_.clock},
+      governor_({.stock = stock_,
+                 .catalog = parts_.catalog,
+                 .open = open_,
+                 .clock = parts_.clock,
+                 .events = parts_.events},
                 options_, log_),
       mode_(Mode::kOff) {
   set_mode(mode);
@@ -19,7 +23,8 @@ Cache::Cache(Parts parts, GovernorOptions options, Mode mode, Log log)
 
 Cache::ShadowPtr Cache::make_shadow() const {
   return std::make_shared<Shadow>(
-      Shadow::Parts{.catalog = parts_.catalog, .open = open_, .clock = parts_.clock},
+      Shadow::Parts{
+          .catalog = parts_.catalog, .open = open_, .clock = parts_.clock, .events = parts_.events},
       parts_.store_directories, options_, log_);
 }
 

@@ -37,6 +37,7 @@ class Cache final : public fetch::Room {
     const Clock& clock;
     EvictionObserver& observer;
     std::vector<std::filesystem::path> store_directories;  ///< whether the store is open or not
+    telemetry::Events events = {};
   };
   Cache(Parts parts, GovernorOptions options, Mode mode, Log log);
 

@@ -105,7 +105,7 @@ struct Governor::State {
 };
 
 Governor::Governor(Parts parts, GovernorOptions options, Log log)
-    : parts_(parts), options_(std::move(options)), log_(std::move(log)) {
+    : parts_(parts), options_(std::move(options)), log_(std::move(log)), decisions_(parts.events) {
   State state(options_, log_);
   UseLog::Memory memory = state.log.take();
   if (options_.admission != Admission::kNever) {
@@ -160,16 +160,22 @@ void Governor::used(const SnapshotPtr& snapshot, std::size_t file_index,
   const Digest& key = snapshot->key();
   const bool complete =
       parts_.stock.presence(target_of(snapshot, file_index)) == Stock::Presence::kComplete;
+  auto seen = References::Seen::kAgain;
+  Area area{};
   state_->with([&](State& state) {
     if (!state.is_use(*snapshot, file_index)) return;
-    if (options_.admission != Admission::kNever) refer(state, key, consumer);
+    if (options_.admission != Admission::kNever) seen = refer(state, key, consumer);
+    area = area_of(state, key);
     // Also where all that it has is shared with others, and was fetched for them.
-    if (complete || state.holdings.find(key)) note_use(state, key, area_of(state, key));
+    if (complete || state.holdings.find(key)) note_use(state, key, area);
   });
+  decisions_.referred(*snapshot, seen, area, consumer);
 }
 
-void Governor::refer(State& state, const Digest& snapshot_key, const std::string& consumer) {
-  switch (state.references.refer(snapshot_key, consumer)) {
+References::Seen Governor::refer(State& state, const Digest& snapshot_key,
+                                 const std::string& consumer) {
+  const References::Seen seen = state.references.refer(snapshot_key, consumer);
+  switch (seen) {
     case References::Seen::kFirst:
     case References::Seen::kSecond:
       state.log.reference(state.references.record(snapshot_key));
@@ -178,14 +184,19 @@ void Governor::refer(State& state, const Digest& snapshot_key, const std::string
     case References::Seen::kProven:
       break;
   }
+  return seen;
 }
 
-void Governor::prove(const Digest& snapshot_key) {
-  state_->with([&](State& state) {
-    state.references.prove(snapshot_key);
-    state.log.reference(state.references.record(snapshot_key));
-    note_use(state, snapshot_key, Area::kResident);
+void Governor::prove(const SnapshotPtr& snapshot) {
+  const Digest& key = snapshot->key();
+  const bool news = state_->with([&](State& state) {
+    const bool proven = state.references.proven(key);
+    state.references.prove(key);
+    state.log.reference(state.references.record(key));
+    note_use(state, key, Area::kResident);
+    return !proven;
   });
+  if (news) decisions_.asked_for(*snapshot);
 }
 
 void Governor::set_tenants(std::vector<Tenant> tenants) {
@@ -224,6 +235,7 @@ bool Governor::claim(const fetch::Target& target, const std::function<void()>& t
 bool Governor::refuse(const fetch::Target& target, const policy::Plan& plan) {
   log_.info("{} of {} is streamed past the disk: {}", target.file().path,
             snapshot::shown_source(target.snapshot->source()), describe_shortage(plan));
+  decisions_.refused(target, plan);
   state_->with([&](State& state) {
     ++state.counts.refused;
     state.counts.kept = plan.kept;
@@ -266,7 +278,7 @@ std::optional<policy::Plan> Governor::make_room(const policy::Claim& claim, Capa
     policy::Plan next = plan(claim, capacity);
     if (!next.fits) return next;
     if (next.victims.empty()) return std::nullopt;
-    for (const Digest& victim : next.victims) take_out(victim);
+    for (const Digest& victim : next.victims) take_out(victim, claim);
     // Again: what a victim shared with others has stayed, so it may take more than was planned.
   }
 }
@@ -282,11 +294,12 @@ void Governor::take_or_evict(const policy::Claim& claim, const std::function<voi
   take();
 }
 
-void Governor::take_out(const Digest& snapshot_key) {
+void Governor::take_out(const Digest& snapshot_key, const policy::Claim& claim) {
   if (const SnapshotPtr snapshot = parts_.catalog.snapshot(snapshot_key)) {
     const std::uint64_t bytes = remove_files(snapshot);
     log_.info("evicted {}, revision {}: {}", snapshot::shown_source(snapshot->source()),
               snapshot->revision(), readable_size(bytes));
+    decisions_.evicted(*snapshot, bytes, claim);
     state_->with([&](State& state) {
       ++state.counts.evictions;
       state.counts.evicted_bytes += bytes;
@@ -413,7 +426,10 @@ void Governor::remove_strays() {
     }
   }
   const std::uint64_t bytes = parts_.stock.remove_but(known);
-  if (bytes > 0) log_.info("evicted files that no model has: {}", readable_size(bytes));
+  if (bytes > 0) {
+    log_.info("evicted files that no model has: {}", readable_size(bytes));
+    decisions_.evicted_strays(bytes);
+  }
   state_->with([&](State& state) { state.counts.evicted_bytes += bytes; });
 }
 

@@ -5,6 +5,7 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "base/synchronized.hpp"
+#include "cache/decision_events.hpp"
 #include "cache/limits.hpp"
 #include "cache/open_snapshots.hpp"
 #include "cache/stock.hpp"
@@ -15,6 +16,7 @@
 #include "policy/holdings.hpp"
 #include "policy/references.hpp"
 #include "policy/room.hpp"
+#include "telemetry/events.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -71,6 +73,7 @@ class Governor final {
     const catalog::Catalog& catalog;
     const OpenSnapshots& open;
     const Clock& clock;
+    telemetry::Events events = {};
   };
   Governor(Parts parts, GovernorOptions options, Log log);
   Governor(const Governor&) = delete;
@@ -116,8 +119,9 @@ class Governor final {
   [[nodiscard]] policy::Area unused_area(const State& state, const Digest& snapshot_key) const;
   [[nodiscard]] bool kept(const Digest& snapshot_key) const;
   void check_fits(const snapshot::SnapshotPtr& snapshot) const;
-  void prove(const Digest& snapshot_key);
-  void refer(State& state, const Digest& snapshot_key, const std::string& consumer);
+  void prove(const snapshot::SnapshotPtr& snapshot);
+  [[nodiscard]] policy::References::Seen refer(State& state, const Digest& snapshot_key,
+                                               const std::string& consumer);
   void note_use(State& state, const Digest& snapshot_key, policy::Area area);
   [[nodiscard]] std::optional<policy::Guard> guard_of(State& state,
                                                       const policy::Holding& holding) const;
@@ -138,7 +142,7 @@ class Governor final {
   [[nodiscard]] std::vector<TenantUse> tenant_uses(const State& state,
                                                    std::uint64_t capacity) const;
   void take_or_evict(const policy::Claim& claim, const std::function<void()>& take);
-  void take_out(const Digest& snapshot_key);
+  void take_out(const Digest& snapshot_key, const policy::Claim& claim);
   [[nodiscard]] std::uint64_t remove_files(const snapshot::SnapshotPtr& snapshot);
   bool refuse(const fetch::Target& target, const policy::Plan& plan);
   void count(Turn& turn);
@@ -148,6 +152,7 @@ class Governor final {
   const Parts parts_;
   const GovernorOptions options_;
   const Log log_;
+  const DecisionEvents decisions_;
   Synchronized<Turn> turn_;  ///< before state_ in lock order
   std::unique_ptr<Synchronized<State>> state_;
 };

@@ -27,7 +27,7 @@ void Governor::admit(const SnapshotPtr& snapshot) {
   auto turn = turn_.lock();
   count(*turn);
   check_fits(snapshot);
-  prove(snapshot->key());
+  prove(snapshot);
 }
 
 void Governor::check_fits(const SnapshotPtr& snapshot) const {
@@ -35,6 +35,7 @@ void Governor::check_fits(const SnapshotPtr& snapshot) const {
   const policy::Plan fits =
       plan({.snapshot = snapshot->key(), .area = Area::kResident, .bytes = missing});
   if (missing == 0 || fits.fits) return;
+  decisions_.refused(*snapshot, fits);
   throw Error(Errc::kNoSpace,
               fmt::format("no space for {} of {}: the store may take {}, which is {}",
                           readable_size(missing), snapshot::shown_source(snapshot->source()),
@@ -75,7 +76,9 @@ void Governor::reserve(const std::vector<SnapshotPtr>& snapshots) {
   }
   // Each for itself, too, for what its tenant may have.
   for (const SnapshotPtr& snapshot : snapshots) check_fits(snapshot);
-  for (const Digest& key : wanted) prove(key);
+  for (const SnapshotPtr& snapshot : snapshots) {
+    if (wanted.erase(snapshot->key()) > 0) prove(snapshot);
+  }
 }
 
 }  // namespace weightfs::cache

@@ -19,10 +19,14 @@ GovernorOptions leaving_no_trace(GovernorOptions options) {
 
 Shadow::Shadow(Parts parts, const std::vector<std::filesystem::path>& store_directories,
                GovernorOptions options, const Log& log)
-    : stock_(store_directories),
-      governor_(
-          {.stock = stock_, .catalog = parts.catalog, .open = parts.open, .clock = parts.clock},
-          leaving_no_trace(std::move(options)), log.named("shadow")) {
+    : events_(parts.events),
+      stock_(store_directories),
+      governor_({.stock = stock_,
+                 .catalog = parts.catalog,
+                 .open = parts.open,
+                 .clock = parts.clock,
+                 .events = telemetry::Events(*this)},
+                leaving_no_trace(std::move(options)), log.named("shadow")) {
 }
 
 void Shadow::opened(const snapshot::SnapshotPtr& snapshot, std::size_t file_index,
@@ -41,6 +45,19 @@ void Shadow::opened(const snapshot::SnapshotPtr& snapshot, std::size_t file_inde
 void Shadow::fetched(const fetch::Target& target) {
   if (stock_.presence(target) == Stock::Presence::kComplete) return;
   static_cast<void>(governor_.claim(target, [&] { stock_.add(target); }));
+}
+
+/// What the governor says of what it did, which is nothing.
+void Shadow::put(telemetry::Event event) noexcept {
+  using telemetry::EventKind;
+  if (event.kind != EventKind::kAdmission && event.kind != EventKind::kEviction) return;
+  if (event.kind == EventKind::kAdmission) event.reason = event.action + ", " + event.reason;
+  event.action = event.kind == EventKind::kAdmission ? "would_cache_artifact" : "would_evict";
+  event.kind = EventKind::kShadow;
+  const ShadowCounts counted = counts();
+  event.hit_rate = counted.hit_rate();
+  event.saved_bytes = counted.hit_bytes;
+  events_.put(std::move(event));
 }
 
 ShadowCounts Shadow::counts() const {

@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "cache/cache.hpp"
 #include "catalog/catalog.hpp"
+#include "telemetry/events.hpp"
 
 #include <chrono>
 #include <thread>
@@ -21,6 +22,7 @@ class Upkeep {
     Cache& cache;
     catalog::Catalog& catalog;
     const Clock& clock;
+    telemetry::Events events = {};
   };
   /// `confirm_after`: 0 is never.
   Upkeep(Parts parts, std::chrono::seconds confirm_after, Log log);

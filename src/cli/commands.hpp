@@ -17,6 +17,7 @@ namespace weightfs::cli {
 [[nodiscard]] CommandEntry reload_command();
 [[nodiscard]] CommandEntry confirm_command();
 [[nodiscard]] CommandEntry daemon_command();
+[[nodiscard]] CommandEntry events_command();
 [[nodiscard]] CommandEntry evict_command();
 [[nodiscard]] CommandEntry prune_command();
 [[nodiscard]] CommandEntry keeper_command();

@@ -4,11 +4,14 @@
 
 #include "base/file.hpp"
 #include "base/thread.hpp"
+#include "base/version.hpp"
 #include "cli/predecessor.hpp"
 #include "cli/setting_table.hpp"
 #include "cli/stop_signals.hpp"
 #include "cli/store_opening.hpp"
 #include "snapshot/reference.hpp"
+
+#include <fmt/format.h>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -95,6 +98,19 @@ Node::Node(Configuration configuration, Sockets sockets, keeper::Session session
       reactions_(catalog_, incarnations_, last_errors_, log.named("fill")),
       checks_({.store = store_, .incarnations = incarnations_, .last_errors = last_errors_},
               settings_.verify_open, log.named("check")),
+      events_({.file = settings.state / "events.jsonl", .file_bytes = settings.event_log_size},
+              clock_, log.named("events")),
+      http_(http_options(settings)),
+      sources_(http_),
+      records_(memory_),
+      incarnations_(records_),
+      reactions_(catalog_, incarnations_, last_errors_, log.named("fill"),
+                 telemetry::Events(events_)),
+      checks_({.store = store_,
+               .incarnations = incarnations_,
+               .last_errors = last_errors_,
+               .events = telemetry::Events(events_)},
+              settings.verify_open, log.named("check")),
       cache_(std::make_unique<cache::Cache>(
           cache::Cache::Parts{.store = store_,
                               .catalog = catalog_,
@@ -102,6 +118,9 @@ Node::Node(Configuration configuration, Sockets sockets, keeper::Session session
                               .observer = *this,
                               .store_directories = {settings_.store}},
           governor_options(settings_), mode_of(settings_, memory_), log.named("cache"))),
+                              .store_directories = {settings.store},
+                              .events = telemetry::Events(events_)},
+          governor_options(settings), mode_of(settings, memory_), log.named("cache"))),
       fetcher_(std::make_unique<fetch::Fetcher>(store_, clock_, reactions_,
                                                 fetcher_options(settings_, *cache_), log)),
       warmer_(std::make_unique<fetch::Warmer>(*fetcher_, store_, kFilesAtOnce, log)),
@@ -115,7 +134,9 @@ Node::Node(Configuration configuration, Sockets sockets, keeper::Session session
                    .incarnations = incarnations_,
                    .last_errors = last_errors_,
                    .checks = checks_,
-                   .log = records_}),
+                   .log = records_,
+                   .clock = clock_,
+                   .events = telemetry::Events(events_)}),
       backings_(keeper_),
       modes_(backings_, memory_, log.named("passthrough")),
       session_(std::move(session_handle_.fuse), filesystem_, modes_, memory_, notifier_,
@@ -144,6 +165,9 @@ void Node::discard_orphans() {
 }
 
 void Node::start(control::ListenSocket control, const Log& log) {
+  events_.put({.kind = telemetry::EventKind::kStart,
+               .reason = fmt::format("weightfs {}, pid {}, mode {}", kVersion, ::getpid(),
+                                     cache::name(cache_->mode()))});
   reactions_.attach(warmer_.get());
   discard_orphans();
   close_lost_backings();
@@ -160,6 +184,7 @@ void Node::start(control::ListenSocket control, const Log& log) {
       .admission = find_setting("admission")->show(settings_),
       .require_digest = settings_.require_digest,
       .flip_wait = settings_.flip_wait,
+      .event_log = &events_,
   });
   router_ = std::make_unique<control::Router>(*service_, log.named("control"));
   at_run_time_.with([&](AtRunTime& now) { now.tenants = settings_.tenants; });
@@ -178,6 +203,10 @@ void Node::start(control::ListenSocket control, const Log& log) {
   // Not before: what they have in the store is no stray.
   upkeep_ = std::make_unique<cache::Upkeep>(
       cache::Upkeep::Parts{.cache = *cache_, .catalog = catalog_, .clock = clock_},
+      cache::Upkeep::Parts{.cache = *cache_,
+                           .catalog = catalog_,
+                           .clock = clock_,
+                           .events = telemetry::Events(events_)},
       std::chrono::ceil<std::chrono::seconds>(settings_.confirm_after), log.named("cache"));
   store_probe_ = std::make_unique<cache::StoreProbe>(store_, [this] { volume_opened(); }, log_);
   server_ = std::make_unique<control::Server>(std::move(control), *router_,
@@ -201,6 +230,7 @@ void Node::shut_down() noexcept {
   reactions_.attach(nullptr);
   warmer_.reset();
   fetcher_.reset();
+  events_.put({.kind = telemetry::EventKind::kStop});
 }
 
 // Ids that a dead daemon registered but did not live to write down would pin their blobs for good.

@@ -26,6 +26,7 @@
 #include "net/http_client.hpp"
 #include "source/source_pool.hpp"
 #include "store/store.hpp"
+#include "telemetry/event_log.hpp"
 #include "vfs/blob_checks.hpp"
 #include "vfs/filesystem.hpp"
 #include "vfs/fill_reactions.hpp"
@@ -112,6 +113,7 @@ class Node final : public control::MountView, private cache::EvictionObserver {
   keeper::SessionMemory memory_;
   store::Store store_;
   catalog::Catalog catalog_;
+  telemetry::EventLog events_;  ///< after the lock of the state directory, before all who tell it
   net::HttpClient http_;
   source::SourcePool sources_;
   fuse::SessionRecords records_;

@@ -219,6 +219,11 @@ constexpr std::array kTable{
             "Let the store live on a network filesystem, which defeats its purpose.",
             [](Settings& s, const std::string& t) { s.allow_network_store = word(kBooleans, t); },
             [](const Settings& s) { return word_of(kBooleans, s.allow_network_store); }},
+    Setting{"event_log_size", kText, "SIZE", "64MiB",
+            "How large the log of events in the state directory becomes before it is begun anew; the one "
+            "before is kept. 0: none.",
+            [](Settings& s, const std::string& t) { s.event_log_size = size(t, 0, 1024 * kGiB); },
+            [](const Settings& s) { return exact_size(s.event_log_size); }},
     Setting{"log_level", kText, "LEVEL", "info",
             "debug, info, warning or error.",
             [](Settings& s, const std::string& t) { s.log_level = word(kLogLevels, t); },

@@ -64,6 +64,7 @@ struct Settings {
   unsigned hash_threads{};
   unsigned fuse_threads{};
   bool allow_network_store{};
+  std::uint64_t event_log_size{};  ///< bytes
   LogLevel log_level{};
   std::filesystem::path ca_bundle;  ///< empty: the system's
   std::vector<ModelSetting> models;

@@ -122,6 +122,12 @@ std::string status_text(const api::Status& status) {
                              status.fetch.completed, status.fetch.failed, status.fetch.corrupt));
   }
   for (const api::Lease& lease : status.leases) text += line("lease", lease_text(lease));
+  if (status.events.dropped > 0 || !status.events.error.empty()) {
+    text +=
+        line("events", fmt::format("{} recorded, {} of them not in the log{}{}",
+                                   status.events.recorded, status.events.dropped,
+                                   status.events.error.empty() ? "" : ": ", status.events.error));
+  }
   for (const api::FillStatus& fill : status.fills) text += line("filling", fill_text(fill));
   return text;
 }

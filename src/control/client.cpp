@@ -104,6 +104,17 @@ class Client::Connection {
     return answer;
   }
 
+  std::string events(const EventQuery& query) {
+    const int wait =
+        time_to_hold(static_cast<int>(std::min<std::uint64_t>(query.wait_seconds, kQuietWait)));
+    std::string target = fmt::format("/v1/events?limit={}&wait={}", query.limit, wait);
+    if (query.since) target += fmt::format("&since={}", *query.since);
+    return exchange({.method = Method::kGet,
+                     .target = target,
+                     .patience = options_.patience + std::chrono::seconds(wait)})
+        .second;
+  }
+
   /// Runs `body` and turns what a broken answer throws into a ClientError.
   template <class Body>
   static auto checked(Body body) {
@@ -256,6 +267,10 @@ Why Client::why(const std::string& path) {
     return decoded<Why>(
         connection_->call(Method::kGet, "/v1/why?path=" + net::percent_encode(path)));
   });
+}
+
+EventPage Client::events(const EventQuery& query) {
+  return Connection::checked([&] { return decoded<EventPage>(connection_->events(query)); });
 }
 
 Model Client::add(const AddRequest& request, const OnProgress& on_progress) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "control/status_fields.hpp"
+#include "weightfs/events.hpp"
 #include "weightfs/values.hpp"
 
 namespace weightfs::control {
@@ -123,6 +124,28 @@ void each_field(IsValue<api::Why> auto& value, auto&& visit) {
   visit("resident_bytes", value.resident_bytes);
   visit("fill", value.fill);
   visit("error", value.error);
+}
+
+void each_field(IsValue<api::Event> auto& value, auto&& visit) {
+  visit("seq", value.seq);
+  visit("time", value.time);
+  visit("event", value.event);
+  visit("action", value.action);
+  visit("name", value.name);
+  visit("snapshot", value.snapshot);
+  visit("path", value.path);
+  visit("source", value.source);
+  visit("consumer", value.consumer);
+  visit("bytes", value.bytes);
+  visit("reason", value.reason);
+  visit("hit_rate", value.hit_rate);
+  visit("saved_bytes", value.saved_bytes);
+}
+
+void each_field(IsValue<api::EventPage> auto& value, auto&& visit) {
+  visit("events", value.events);
+  visit("last", value.last);
+  visit("missed", value.missed);
 }
 
 void each_field(IsValue<api::JobProgress> auto& value, auto&& visit) {

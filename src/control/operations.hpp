@@ -2,6 +2,7 @@
 // Copyright the weightfs authors
 #pragma once
 
+#include "weightfs/events.hpp"
 #include "weightfs/values.hpp"
 
 #include <functional>
@@ -50,6 +51,10 @@ class Operations {
   [[nodiscard]] virtual api::Progress progress(const std::string& name) = 0;
   /// `path` is absolute and below the mount point, or relative to it.
   [[nodiscard]] virtual api::Why why(const std::string& path) = 0;
+  /// Waits for as long as `query.wait_seconds` says, or until end_waiting().
+  [[nodiscard]] virtual api::EventPage events(const api::EventQuery& query) = 0;
+  /// From now on events() does not wait.
+  virtual void end_waiting() noexcept = 0;
 
   /// Resolves and checks the source, and only then records the name.
   virtual api::Model add(const api::AddRequest& request, const Job& job) = 0;

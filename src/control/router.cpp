@@ -12,6 +12,7 @@
 #include <array>
 #include <charconv>
 #include <exception>
+#include <optional>
 #include <utility>
 
 namespace weightfs::control {
@@ -95,6 +96,11 @@ std::span<const Router::Route> Router::routes() noexcept {
       Route{Method::kGet, "/v1/leases/", "", &Router::lease},
       Route{Method::kPut, "/v1/leases/", "", &Router::put_lease, kObject},
       Route{Method::kDelete, "/v1/leases/", "", &Router::remove_lease},
+      Route{Method::kGet,
+            "/v1/events",
+            "",
+            &Router::events,
+            {.parameters = {"since", "limit", "wait"}}},
       Route{Method::kPost, "/v1/unmount", "", &Router::unmount, kObject},
       Route{Method::kGet, "/v1/jobs/", "", &Router::job, kWait},
   };
@@ -382,6 +388,19 @@ Response Router::put_lease(const RouteCall& call) {
 Response Router::remove_lease(const RouteCall& call) {
   operations_.remove_lease(call.rest);
   return {.status = 200, .body = "{}"};
+}
+
+Response Router::events(const RouteCall& call) {
+  const auto number = [&](const char* name) -> std::optional<std::uint64_t> {
+    const auto found = call.target.parameters.find(name);
+    if (found == call.target.parameters.end()) return std::nullopt;
+    return parse_number(found->second, name);
+  };
+  api::EventQuery query{.since = number("since")};
+  query.limit = number("limit").value_or(query.limit);
+  if (query.limit == 0) throw Error(Errc::kInvalid, "limit must be 1 at least");
+  query.wait_seconds = std::min<std::uint64_t>(number("wait").value_or(0), kMaxWait);
+  return success(operations_.events(query));
 }
 
 Response Router::unmount(const RouteCall& call) {

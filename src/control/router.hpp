@@ -32,7 +32,10 @@ class Router final : public Handler {
   Router(Operations& operations, Log log);
 
   [[nodiscard]] Response handle(const Request& request) noexcept override;
-  void close() noexcept override { jobs_.end_waiting(); }
+  void close() noexcept override {
+    jobs_.end_waiting();
+    operations_.end_waiting();
+  }
 
  private:
   struct Route;
@@ -65,6 +68,7 @@ class Router final : public Handler {
   Response lease(const RouteCall& call);
   Response put_lease(const RouteCall& call);
   Response remove_lease(const RouteCall& call);
+  Response events(const RouteCall& call);
   Response unmount(const RouteCall& call);
   Response job(const RouteCall& call);
 

@@ -14,6 +14,7 @@
 #include "fetch/warmer.hpp"
 #include "source/source_pool.hpp"
 #include "store/store.hpp"
+#include "telemetry/event_log.hpp"
 
 #include <chrono>
 #include <optional>
@@ -46,6 +47,7 @@ class Service final : public Operations {
     bool require_digest = false;       ///< no name shows what may change
     /// For how long a flip waits for who is loading through the name.
     std::chrono::milliseconds flip_wait{0};
+    telemetry::EventLog* event_log = nullptr;
   };
 
   explicit Service(Parts parts);
@@ -87,6 +89,9 @@ class Service final : public Operations {
   api::Lease lease(const std::string& id) override;
   api::Lease put_lease(const std::string& id, const api::LeaseRequest& request) override;
   void remove_lease(const std::string& id) override;
+  // service_events.cpp
+  api::EventPage events(const api::EventQuery& query) override;
+  void end_waiting() noexcept override;
 
   // service_why.cpp
   api::Why why(const std::string& path) override;
@@ -105,6 +110,13 @@ class Service final : public Operations {
   void require_store(const std::string& otherwise) const;
   [[nodiscard]] std::int64_t now() const;  ///< seconds since 1970
   [[nodiscard]] catalog::Pin read_pin(const api::PinRequest& request) const;
+  /// Of a model as it is now, and of what was done to it.
+  void tell(telemetry::EventKind kind, const catalog::Model& model, std::string reason = {}) const;
+  void tell_freed(telemetry::EventKind kind, const catalog::Model& model, std::uint64_t bytes,
+                  std::string reason) const;
+  void tell_verified(const api::VerifyResult& result, const std::string& name) const;
+  [[nodiscard]] api::EventsStatus events_status() const;
+  void put(telemetry::Event event) const;
   [[nodiscard]] bool keeps() const {
     return parts_.fetcher.keep() == fetch::Keep::kStore && parts_.store.writable();
   }

@@ -205,6 +205,7 @@ api::Model Service::add(const api::AddRequest& request, const Job& job) {
   const Candidate candidate(parts_.catalog, snapshot);
   check_identity(snapshot, source, wanted, job);
   parts_.catalog.add(request.name, source_text, snapshot);
+  tell(telemetry::EventKind::kAdd, require(request.name));
   return summary_of(request.name);
 }
 

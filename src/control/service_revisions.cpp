@@ -102,8 +102,12 @@ api::UpdateResult Service::update(const std::string& name, const UpdateHow& how,
   check_identity(found, source, wanted, job);
   // Staged before it is fetched, so that what is learned of it is kept.
   parts_.catalog.stage(name, found);
+  const std::string way = fmt::format("from {} to {}", from, found->revision());
+  const catalog::Model staged{.name = name, .source = model.source, .current = found->key()};
+  tell(telemetry::EventKind::kUpdate, staged, way);
   if (how.staging == Staging::kWarm && keeps()) fetch_all(found, source, job);
   const std::string loader = flip(name, found, how.flip, job);
+  tell(telemetry::EventKind::kFlip, staged, way);
   return {.name = name, .changed = true, .from = from, .to = found->revision(), .loader = loader};
 }
 
@@ -121,6 +125,7 @@ api::UpdateResult Service::resource(const std::string& name, const std::string& 
 
 api::Model Service::confirm(const std::string& name) {
   parts_.catalog.confirm(name);
+  tell(telemetry::EventKind::kConfirm, require(name));
   return summary_of(name);
 }
 
@@ -128,10 +133,13 @@ api::UpdateResult Service::rollback(const std::string& name) {
   const snapshot::SnapshotPtr from = current(require(name));
   const FlipOutcome outcome = parts_.mount.flip(name, from->key(), Loaders::kIgnored,
                                                 [&] { parts_.catalog.rollback(name); });
+  const catalog::Model model = require(name);
+  const std::string to = current(model)->revision();
+  tell(telemetry::EventKind::kRollback, model, fmt::format("from {} to {}", from->revision(), to));
   return {.name = name,
           .changed = true,
           .from = from->revision(),
-          .to = current(require(name))->revision(),
+          .to = to,
           .loader = outcome.loader};
 }
 

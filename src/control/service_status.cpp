@@ -74,12 +74,10 @@ api::PolicyStatus policy_status(const cache::GovernorStatus& status, const std::
 }
 
 api::ShadowStatus shadow_status(const cache::ShadowCounts& counts) {
-  const std::uint64_t opens = counts.hits + counts.misses;
-  return {
-      .hits = counts.hits,
-      .misses = counts.misses,
-      .hit_bytes = counts.hit_bytes,
-      .hit_rate = opens == 0 ? 0 : static_cast<double>(counts.hits) / static_cast<double>(opens)};
+  return {.hits = counts.hits,
+          .misses = counts.misses,
+          .hit_bytes = counts.hit_bytes,
+          .hit_rate = counts.hit_rate()};
 }
 
 }  // namespace
@@ -139,6 +137,7 @@ api::Status Service::status() {
       .fetch = {.completed = fetched.completed,
                 .failed = fetched.failed,
                 .corrupt = fetched.corrupt},
+      .events = events_status(),
       .models = parts_.catalog.list().size(),
       .missing_models = parts_.mount.missing_models(),
       .leases = leases(),
@@ -154,6 +153,7 @@ api::ModeChange Service::set_mode(const std::string& mode) {
   }
   const std::string from(cache::name(parts_.cache.mode()));
   parts_.mount.set_mode(word->second);
+  put({.kind = telemetry::EventKind::kMode, .reason = fmt::format("from {} to {}", from, mode)});
   return {.from = from, .to = mode};
 }
 

@@ -153,7 +153,10 @@ api::Freed Service::remove(const std::string& name, DryRun dry_run) {
     discard_partials(removed, others);
   }
   api::Freed freed = release(removed, digests_of(others), dry_run);
-  if (dry_run == DryRun::kNo) parts_.cache.stock_changed();
+  if (dry_run == DryRun::kNo) {
+    parts_.cache.stock_changed();
+    tell_freed(telemetry::EventKind::kRemove, model, freed.bytes, "");
+  }
   freed.name = name;
   return freed;
 }
@@ -182,7 +185,10 @@ api::Freed Service::evict(const std::string& name, Shared shared, DryRun dry_run
     discard_partials(evicted, kept);
   }
   api::Freed freed = release(evicted, digests_of(kept), dry_run);
-  if (dry_run == DryRun::kNo) parts_.cache.stock_changed();
+  if (dry_run == DryRun::kNo) {
+    parts_.cache.stock_changed();
+    tell_freed(telemetry::EventKind::kEviction, model, freed.bytes, "asked for");
+  }
   freed.name = name;
   return freed;
 }
@@ -229,12 +235,14 @@ api::Model Service::pin(const std::string& name, const api::PinRequest& request)
   // One that cannot fit is not pinned either.
   if (keeps()) parts_.cache.reserve({current(require(name))});
   parts_.catalog.pin(name, pin);
+  tell(telemetry::EventKind::kPin, require(name), pin.reason);
   if (keeps()) (void)warm(name);
   return summary_of(name);
 }
 
 api::Model Service::unpin(const std::string& name) {
   parts_.catalog.unpin(name);
+  tell(telemetry::EventKind::kUnpin, require(name));
   return summary_of(name);
 }
 
@@ -280,6 +288,7 @@ api::VerifyResult Service::verify(const std::string& name, const Job& job) {
     parts_.mount.blob_damaged(digest);
     result.corrupt.push_back({.sha256 = digest.hex(), .files = files_with(digest)});
   }
+  tell_verified(result, name);
   return result;
 }
 

@@ -96,6 +96,12 @@ void each_field(IsValue<api::FetchStatus> auto& value, auto&& visit) {
   visit("corrupt", value.corrupt);
 }
 
+void each_field(IsValue<api::EventsStatus> auto& value, auto&& visit) {
+  visit("recorded", value.recorded);
+  visit("dropped", value.dropped);
+  visit("error", value.error);
+}
+
 void each_field(IsValue<api::FillStatus> auto& value, auto&& visit) {
   visit("name", value.name);
   visit("path", value.path);
@@ -134,6 +140,7 @@ void each_field(IsValue<api::Status> auto& value, auto&& visit) {
   visit("source", value.source);
   visit("fuse", value.fuse);
   visit("fetch", value.fetch);
+  visit("events", value.events);
   visit("models", value.models);
   visit("missing_models", value.missing_models);
   visit("leases", value.leases);

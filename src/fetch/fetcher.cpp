@@ -143,6 +143,7 @@ FillRegistry::Made Fetcher::State::on_disk(const Target& target) {
   // Not as long as it is streamed: that would cost a new node for every open.
   const bool lost = shown == Place::kDisk && partial->written_bytes() == 0;
   if (shown == Place::kMemory || lost) context_.observer.on_disowned(target);
+  context_.observer.on_begun(target, Place::kDisk, target.file().size - partial->written_bytes());
   return {.running = BlobFill::create(shared_from_this(), target, std::move(partial), seed()),
           .complete = {}};
 }
@@ -173,6 +174,7 @@ std::unique_ptr<store::PartialBlob> Fetcher::State::claim(const Target& target) 
 }
 
 FillRegistry::Made Fetcher::State::in_memory(const Target& target) {
+  context_.observer.on_begun(target, Place::kMemory, target.file().size);
   return {.running = BlobFill::create(shared_from_this(), target, nullptr, seed()), .complete = {}};
 }
 

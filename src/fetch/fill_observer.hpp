@@ -7,6 +7,7 @@
 #include "fetch/target.hpp"
 #include "store/blob.hpp"
 
+#include <cstdint>
 #include <optional>
 
 namespace weightfs::fetch {
@@ -19,6 +20,9 @@ namespace weightfs::fetch {
 class FillObserver {
  public:
   virtual ~FillObserver() = default;
+  /// A fill is about to ask its source for the bytes that are `missing`, and to keep them in
+  /// `place`. Must not call the Fetcher: comes from within Fetcher::fill().
+  virtual void on_begun(const Target& /*target*/, Place /*place*/, std::uint64_t /*missing*/) {}
   /// Verified and published. `blob.digest` is news where the listing had none: it is remembered, so
   /// that whoever made his target before finds it with learned().
   virtual void on_complete(const Target& target, const store::Blob& blob) = 0;

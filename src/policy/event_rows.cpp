@@ -40,7 +40,7 @@ void read_event(std::string_view line, std::uint64_t number, TraceBuilder& trace
     trace.skip(number, "has no event");
     return;
   }
-  if (*what != "hit" && *what != "miss") return;
+  if (*what != "reference") return;
   const std::string* const snapshot = text(event, "snapshot");
   if (snapshot == nullptr || snapshot->empty()) {
     trace.skip(number, "has no snapshot");

@@ -9,9 +9,11 @@
 
 namespace weightfs::policy {
 
-/// One line of the events log: a JSON object. A "hit" and a "miss" are a reference of "consumer" to
-/// "snapshot" of "bytes" at "time" (seconds since 1970, or a date and time), on "node" if that is
-/// given; other events are passed over. A row is added or skipped.
+/// One line of the events log (telemetry/event_line.hpp): a JSON object. A "reference" is the use
+/// of "snapshot", of "bytes" in all, by "consumer" at "time" (seconds since 1970, or a date and
+/// time), on "node" if that is given. Other events are passed over: hits and misses are of single
+/// files, and what a consumer that comes back finds open already is none. A row is added or
+/// skipped.
 void read_event(std::string_view line, std::uint64_t number, TraceBuilder& trace);
 
 }  // namespace weightfs::policy

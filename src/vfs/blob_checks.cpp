@@ -105,6 +105,10 @@ void BlobChecks::check_next(const Digest& digest, const std::stop_token& stop) {
   if (intact) {
     believe(digest);
     log_.info("{} is intact ({} bytes)", digest.short_hex(), blob->blob().size);
+    parts_.events.put({.kind = telemetry::EventKind::kVerification,
+                       .action = "intact",
+                       .bytes = blob->blob().size,
+                       .reason = "blob " + digest.short_hex() + ", the first since the boot"});
   } else {
     condemn(*blob);
   }
@@ -131,6 +135,10 @@ void BlobChecks::condemn(UncheckedBlob& unchecked) {
     // The check was of a file that is gone, and another has come: that one is not to blame.
     if (parts_.store.contains(digest)) return;
     log_.error("{}; it is in quarantine and will be fetched again", sentence);
+    parts_.events.put({.kind = telemetry::EventKind::kVerification,
+                       .action = "mismatch",
+                       .bytes = unchecked.blob().size,
+                       .reason = sentence + "; it is in quarantine"});
     parts_.last_errors.set(digest, sentence);
     parts_.incarnations.retire(digest);
   } catch (const Error& error) {

@@ -5,6 +5,7 @@
 #include "base/log.hpp"
 #include "base/synchronized.hpp"
 #include "store/store.hpp"
+#include "telemetry/events.hpp"
 #include "vfs/incarnations.hpp"
 #include "vfs/last_errors.hpp"
 #include "vfs/unchecked_blob.hpp"
@@ -44,6 +45,7 @@ class BlobChecks {
     store::Store& store;
     Incarnations& incarnations;
     LastErrors& last_errors;
+    telemetry::Events events = {};
   };
 
   BlobChecks(const Parts& parts, CheckPolicy policy, Log log);

@@ -47,9 +47,12 @@ Filesystem::Filesystem(const Parts& parts)
       checks_(parts.checks),
       places_(parts.catalog, parts.log),
       // Where nothing is kept, a fill lasts for as long as its file is open.
-      loads_(parts.clock, [this](NodeId node) {
-        return fetcher_.keep() == fetch::Keep::kStore && open_files_.filling(node);
-      }) {
+      loads_(parts.clock,
+             [this](NodeId node) {
+               return fetcher_.keep() == fetch::Keep::kStore && open_files_.filling(node);
+             }),
+      uses_(parts.clock),
+      events_(parts.events) {
 }
 
 LookupResult Filesystem::lookup(NodeId parent, const std::string& name) {
@@ -90,13 +93,20 @@ Ticket Filesystem::open(NodeId node, const std::string& consumer, OpenDone done)
   if (place.file() == nullptr) throw Error(Errc::kInvalid, "open of a directory");
   const fetch::Target wanted = target(place);
   check_current(node, wanted);
+  if (uses_.opened(*place.snapshot, *place.node().file, consumer)) {
+    telemetry::Event event = about(telemetry::EventKind::kReference, *place.snapshot);
+    if (cache_.mode() == cache::Mode::kProd) {
+      event.reason = residence(wanted).complete ? "hit" : "miss";
+    }
+    tell(std::move(event), consumer, place);
+  }
   // Before its fill asks for room: it is this use that may prove the snapshot.
   cache_.opened(place.snapshot, *place.node().file, consumer);
   Backing backing;
   try {
     backing = open_files_.acquire(node, shared, [&] { return this->backing(node, wanted); });
   } catch (...) {
-    cache_.closed(place.snapshot->key());
+    close(place.snapshot->key());
     throw;
   }
   try {
@@ -124,7 +134,7 @@ Ticket Filesystem::open(NodeId node, const std::string& consumer, OpenDone done)
   if (progress.state == fetch::FillState::kComplete) {
     opened_complete(consumer, place);
   } else if (cache_.mode() == cache::Mode::kProd) {
-    ledger_.open_incomplete();
+    opened_incomplete(consumer, place, progress.size - progress.written);
   } else {
     ledger_.open_uncached();
   }
@@ -144,8 +154,32 @@ Ticket Filesystem::open(NodeId node, const std::string& consumer, OpenDone done)
 
 void Filesystem::opened_complete(const std::string& consumer, const Place& place) {
   const snapshot::File& file = *place.file();
-  ledger_.open_complete(consumer, place.inode(), file.size);
+  if (ledger_.open_complete(consumer, place.inode(), file.size)) {
+    tell(about(telemetry::EventKind::kHit, *place.snapshot, *place.node().file), consumer, place);
+  }
   if (file.sha256) store_.touch(*file.sha256);
+}
+
+void Filesystem::opened_incomplete(const std::string& consumer, const Place& place,
+                                   std::uint64_t missing) {
+  ledger_.open_incomplete();
+  const std::size_t file = *place.node().file;
+  if (!uses_.missed(place.snapshot->key(), file, consumer)) return;
+  telemetry::Event event = about(telemetry::EventKind::kMiss, *place.snapshot, file);
+  event.bytes = missing;
+  tell(std::move(event), consumer, place);
+}
+
+void Filesystem::tell(telemetry::Event event, const std::string& consumer,
+                      const Place& place) const {
+  event.consumer = consumer;
+  event.name = place.tree.path;
+  events_.put(std::move(event));
+}
+
+void Filesystem::close(const Digest& snapshot_key) {
+  cache_.closed(snapshot_key);
+  uses_.closed(snapshot_key);
 }
 
 void Filesystem::release(NodeId node) {
@@ -154,7 +188,7 @@ void Filesystem::release(NodeId node) {
 }
 
 void Filesystem::let_go(NodeId node) {
-  if (const PlacePtr place = open_files_.release(node)) cache_.closed(place->snapshot->key());
+  if (const PlacePtr place = open_files_.release(node)) close(place->snapshot->key());
 }
 
 void Filesystem::adopt(NodeId node, std::uint32_t opens) {
@@ -162,6 +196,7 @@ void Filesystem::adopt(NodeId node, std::uint32_t opens) {
   try {
     place = std::make_shared<const Place>(places_.at(node));
     cache_.adopted(place->snapshot->key(), opens);
+    uses_.adopted(place->snapshot->key(), opens);
   } catch (const Error&) {
     // Its model was removed meanwhile.
   }

@@ -8,6 +8,7 @@
 #include "fetch/fetcher.hpp"
 #include "source/source_pool.hpp"
 #include "store/store.hpp"
+#include "telemetry/events.hpp"
 #include "vfs/attributes.hpp"
 #include "vfs/blob_checks.hpp"
 #include "vfs/complete_nodes.hpp"
@@ -19,6 +20,7 @@
 #include "vfs/load_watch.hpp"
 #include "vfs/open_files.hpp"
 #include "vfs/places.hpp"
+#include "vfs/use_ledger.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -88,6 +90,8 @@ class Filesystem {
     const LastErrors& last_errors;
     BlobChecks& checks;
     SessionLog& log;
+    const Clock& clock;
+    telemetry::Events events = {};
   };
 
   explicit Filesystem(const Parts& parts);
@@ -160,6 +164,9 @@ class Filesystem {
   void check_current(NodeId node, const fetch::Target& target) const;
   void let_go(NodeId node);
   void opened_complete(const std::string& consumer, const Place& place);
+  void opened_incomplete(const std::string& consumer, const Place& place, std::uint64_t missing);
+  void tell(telemetry::Event event, const std::string& consumer, const Place& place) const;
+  void close(const Digest& snapshot_key);
   Backing backing(NodeId node, const fetch::Target& target);
   std::optional<Backing> local_backing(const fetch::Target& target);
   std::vector<std::pair<std::string, std::string>> all_attributes(NodeId node);
@@ -178,6 +185,8 @@ class Filesystem {
   OpenFiles open_files_;
   LoadWatch loads_;
   HitLedger ledger_;
+  UseLedger uses_;
+  const telemetry::Events events_;
   std::atomic<Passthrough> passthrough_ = Passthrough::kInactive;
 };
 

@@ -4,7 +4,27 @@
 
 #include "snapshot/reference.hpp"
 
+#include <utility>
+
 namespace weightfs::vfs {
+
+using telemetry::EventKind;
+
+void FillReactions::tell(EventKind kind, const char* action, const fetch::Target& target,
+                         const std::string& reason) const {
+  telemetry::Event event = about(kind, *target.snapshot, target.file_index);
+  event.action = action;
+  event.reason = reason;
+  events_.put(std::move(event));
+}
+
+void FillReactions::on_begun(const fetch::Target& target, fetch::Place place,
+                             std::uint64_t missing) {
+  telemetry::Event event = about(EventKind::kFill, *target.snapshot, target.file_index);
+  event.action = place == fetch::Place::kDisk ? "begin" : "stream";
+  event.bytes = missing;
+  events_.put(std::move(event));
+}
 
 void FillReactions::on_complete(const fetch::Target& target, const store::Blob& blob) {
   log_.info("{} of {} is complete ({} bytes, sha256 {})", target.file().path,
@@ -19,6 +39,10 @@ void FillReactions::on_complete(const fetch::Target& target, const store::Blob& 
   }
   last_errors_.clear(target.key());
   incarnations_.prove(target.key());
+  const bool listed = target.file().sha256.has_value();
+  tell(EventKind::kVerification, listed ? "intact" : "learned", target,
+       listed ? "as it was fetched" : "its listing had no digest");
+  tell(EventKind::kFill, "complete", target);
 }
 
 std::optional<Digest> FillReactions::learned(const fetch::Target& target) const {
@@ -39,6 +63,10 @@ void FillReactions::on_failed(const fetch::Target& target, const Error& error) {
   log_.warning("fill of {} of {} failed: {}", target.file().path,
                snapshot::shown_source(target.snapshot->source()), error.what());
   last_errors_.set(target.key(), error.what());
+  if (error.code() == Errc::kCorrupt) {
+    tell(EventKind::kVerification, "mismatch", target, error.what());
+  }
+  tell(EventKind::kFill, "failed", target, error.what());
 }
 
 void FillReactions::on_disowned(const fetch::Target& target) {

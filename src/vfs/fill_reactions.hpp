@@ -6,6 +6,7 @@
 #include "catalog/catalog.hpp"
 #include "fetch/fetcher.hpp"
 #include "fetch/warmer.hpp"
+#include "telemetry/events.hpp"
 #include "vfs/incarnations.hpp"
 #include "vfs/last_errors.hpp"
 
@@ -20,16 +21,18 @@ namespace weightfs::vfs {
 class FillReactions final : public fetch::FillObserver {
  public:
   FillReactions(catalog::Catalog& catalog, Incarnations& incarnations, LastErrors& last_errors,
-                Log log)
+                Log log, telemetry::Events events = {})
       : catalog_(catalog),
         incarnations_(incarnations),
         last_errors_(last_errors),
-        log_(std::move(log)) {}
+        log_(std::move(log)),
+        events_(events) {}
 
   /// The Warmer is made from the Fetcher, which needs its observer first. nullptr detaches it
   /// again.
   void attach(fetch::Warmer* warmer) noexcept { warmer_ = warmer; }
 
+  void on_begun(const fetch::Target& target, fetch::Place place, std::uint64_t missing) override;
   void on_complete(const fetch::Target& target, const store::Blob& blob) override;
   [[nodiscard]] std::optional<Digest> learned(const fetch::Target& target) const override;
   void on_proven(const fetch::Target& target) override { incarnations_.prove(target.key()); }
@@ -43,10 +46,14 @@ class FillReactions final : public fetch::FillObserver {
   [[nodiscard]] bool wanted(const fetch::Target& target) override;
 
  private:
+  void tell(telemetry::EventKind kind, const char* action, const fetch::Target& target,
+            const std::string& reason = {}) const;
+
   catalog::Catalog& catalog_;
   Incarnations& incarnations_;
   LastErrors& last_errors_;
   const Log log_;
+  const telemetry::Events events_;
   std::atomic<fetch::Warmer*> warmer_ = nullptr;
 };
 

@@ -4,12 +4,13 @@
 
 namespace weightfs::vfs {
 
-void HitLedger::open_complete(const std::string& consumer, std::uint64_t inode,
+bool HitLedger::open_complete(const std::string& consumer, std::uint64_t inode,
                               std::uint64_t size) {
   ++opens_;
-  if (!counted_.first(std::to_string(inode) + " " + consumer)) return;
+  if (!counted_.first(std::to_string(inode) + " " + consumer)) return false;
   ++hits_;
   hit_bytes_ += size;
+  return true;
 }
 
 Counters HitLedger::counters(std::uint64_t open_files) const {

@@ -22,7 +22,8 @@ class HitLedger {
     ++reads_;
     read_bytes_ += bytes;
   }
-  void open_complete(const std::string& consumer, std::uint64_t inode, std::uint64_t size);
+  /// Whether it was counted as a hit.
+  bool open_complete(const std::string& consumer, std::uint64_t inode, std::uint64_t size);
   /// Where there is no cache to hit or miss.
   void open_uncached() noexcept { ++opens_; }
   void open_incomplete() noexcept {

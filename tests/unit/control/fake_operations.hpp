@@ -25,8 +25,10 @@ class FakeOperations final : public control::Operations {
     std::vector<api::Progress> progress;  ///< one per call, the last one again and again
     api::VerifyResult verified;
     api::Why why;
+    std::vector<api::EventPage> pages;  ///< one per call, then empty ones
     std::vector<std::string> calls;
     bool gate_closed = false;
+    bool waiting_ended = false;
     bool mount_busy = false;
   };
 
@@ -61,6 +63,20 @@ class FakeOperations final : public control::Operations {
   api::Why why(const std::string& path) override {
     record("why " + path);
     return state.with([](State& s) { return s.why; });
+  }
+
+  api::EventPage events(const api::EventQuery& query) override {
+    record("events since " + (query.since ? std::to_string(*query.since) : "none") + " limit " +
+           std::to_string(query.limit) + " wait " + std::to_string(query.wait_seconds));
+    return state.with([&](State& s) {
+      if (s.pages.empty()) return api::EventPage{.last = query.since.value_or(0)};
+      api::EventPage page = s.pages.front();
+      s.pages.erase(s.pages.begin());
+      return page;
+    });
+  }
+  void end_waiting() noexcept override {
+    state.with([](State& s) { s.waiting_ended = true; });
   }
 
   api::Model add(const api::AddRequest& request, const control::Job& job) override {

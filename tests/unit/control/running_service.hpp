@@ -196,6 +196,7 @@ class RunningService {
   fetch::Warmer warmer_{fetcher_, *store_, 2, Log::silent()};
 
  public:
+  telemetry::EventLog events{{.file_bytes = 0}, clock_, Log::silent()};
   control::Service service{{.catalog = catalog,
                             .store = *store_,
                             .cache = cache_,
@@ -205,7 +206,8 @@ class RunningService {
                             .mount = mount,
                             .require_digest = require_digest_,
                             .flip_wait = std::chrono::minutes(1),
-                            .clock = clock_}};
+                            .clock = clock_,
+                            .event_log = &events}};
 };
 
 }  // namespace weightfs::tests

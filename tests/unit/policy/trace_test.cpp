@@ -131,17 +131,17 @@ TEST_CASE("references are in the order of time, those of one time as they came")
   CHECK(artifacts(parsed("artifact,x\nb,1\na,2\nb,3\n")) == std::vector<std::uint32_t>{0, 1, 0});
 }
 
-TEST_CASE("of the events log hits and misses are read, and all else is passed over") {
+TEST_CASE("of the events log references are read, and all else is passed over") {
   const Trace trace = parsed(
-      R"({"time":"2026-03-01T12:00:00.250Z","event":"miss","snapshot":"aa","consumer":"p1","bytes":10})"
+      R"({"time":"2026-03-01T12:00:00.250Z","event":"reference","snapshot":"aa","consumer":"p1","bytes":10})"
       "\n"
-      R"({"time":1772366401,"event":"hit","snapshot":"aa","consumer":"p2","bytes":10,"more":[1]})"
+      R"({"time":1772366401,"event":"reference","snapshot":"aa","consumer":"p2","bytes":10,"more":[1]})"
       "\n"
-      R"({"time":1,"event":"evicted","snapshot":"aa"})"
+      R"({"time":1,"event":"hit","snapshot":"aa","bytes":4})"
       "\n"
-      R"({"time":2,"event":"hit"})"
+      R"({"time":2,"event":"reference"})"
       "\nnot json\n"
-      R"({"time":1772366402.5,"event":"hit","snapshot":"bb","consumer":null,"bytes":20})");
+      R"({"time":1772366402.5,"event":"reference","snapshot":"bb","consumer":null,"bytes":20})");
   REQUIRE(trace.references.size() == 3);
   CHECK(trace.references[0].time == 1772366400250ms);
   CHECK(trace.references[1].time == 1772366401000ms);
@@ -233,7 +233,7 @@ TEST_CASE("whatever the bytes are, they are a trace or an error") {
                                         "\n",
                                         "{",
                                         "}",
-                                        R"({"event":"hit","snapshot":"a"})",
+                                        R"({"event":"reference","snapshot":"a"})",
                                         "\xff",
                                         "[",
                                         "1e999",
