@@ -307,7 +307,8 @@ std::vector<Part> FillLedger::give_up_stalled(TimePoint now) {
 }
 
 bool FillLedger::hash_due() const noexcept {
-  if (!filling() || place_ != Place::kDisk || hashing_) return false;
+  // Whoever took it from the queue late finds it closed, and its file let go of.
+  if (!filling() || closed_ || place_ != Place::kDisk || hashing_) return false;
   if (planner_.complete()) return true;
   // What an earlier fill left is not read back for a reader who wants a header only.
   const bool growing = received_ > 0 || want_ > Want::kDemand;
