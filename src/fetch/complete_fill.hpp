@@ -18,6 +18,7 @@ class CompleteFill final : public Fill {
   ReadId read(std::uint64_t offset, std::uint64_t size, ReadDone done) override;
   void cancel(ReadId) override {}
   void want(Want) override {}
+  void set_pace(std::shared_ptr<RateLimiter>) override {}
   void on_end(std::function<void()> callback) override { callback(); }
   [[nodiscard]] FillProgress progress() const override;
   [[nodiscard]] const Target& target() const override { return target_; }

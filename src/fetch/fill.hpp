@@ -14,6 +14,8 @@
 
 namespace weightfs::fetch {
 
+class RateLimiter;
+
 /// How much of the file is wanted beyond what readers wait for. Goes up as long as anybody holds
 /// the fill.
 enum class Want { kDemand, kBackground, kFile };
@@ -62,6 +64,9 @@ class Fill {
   virtual void cancel(ReadId id) = 0;
   /// Raises what is wanted.
   virtual void want(Want want) = 0;
+  /// A limit that the bytes pass which nobody reads, as long as no more than kBackground is wanted;
+  /// null: none. The last call counts, whoever else wants the fill. Made by Fetcher::make_pace().
+  virtual void set_pace(std::shared_ptr<RateLimiter> pace) = 0;
   /// Calls back once, on any thread, when waiting for completion has come to an end: complete,
   /// failed, or streaming (which never completes). At once if that is so already. Must not block.
   virtual void on_end(std::function<void()> callback) = 0;
