@@ -101,6 +101,21 @@ struct SourceStatus {
   bool operator==(const SourceStatus&) const = default;
 };
 
+/// A limit of what is fetched, and what came of it.
+struct LimitStatus {
+  std::uint64_t bytes_per_second = 0;  ///< 0: none
+  std::uint64_t waited_ms = 0;         ///< in which at least one fill waited for it
+  bool operator==(const LimitStatus&) const = default;
+};
+
+struct BandwidthStatus {
+  LimitStatus fill;   ///< taken from sources
+  LimitStatus write;  ///< written to the store
+  /// Of that, what nobody waits for: there is a limit while others read the store's disk.
+  LimitStatus prefetch;
+  bool operator==(const BandwidthStatus&) const = default;
+};
+
 /// Requests that reached the daemon; reads of complete files do not, where passthrough is active.
 struct FuseStatus {
   std::uint64_t lookups = 0;
@@ -168,6 +183,7 @@ struct Status {
   PolicyStatus policy;
   std::optional<ShadowStatus> shadow;  ///< in mode shadow
   SourceStatus source;
+  BandwidthStatus bandwidth;
   FuseStatus fuse;
   FetchStatus fetch;
   EventsStatus events;

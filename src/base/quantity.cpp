@@ -46,6 +46,8 @@ constexpr std::array<Unit, 5> kTimeUnits{{
     {"ms", 1},
 }};
 
+constexpr std::string_view kUnlimited = "unlimited";
+
 bool is_digit(char c) noexcept {
   return c >= '0' && c <= '9';
 }
@@ -132,6 +134,18 @@ std::uint64_t parse_size(std::string_view text) {
   bad_size(text);
 }
 
+std::uint64_t parse_rate(std::string_view text) {
+  constexpr std::string_view kPerSecond = "/s";
+  if (text == kUnlimited) return 0;
+  const bool has_suffix = text.ends_with(kPerSecond);
+  try {
+    return parse_size(text.substr(0, text.size() - (has_suffix ? kPerSecond.size() : 0)));
+  } catch (const Error&) {
+    throw Error(Errc::kInvalid,
+                fmt::format("'{}' is not a rate; write it as in 500MB/s, or unlimited", text));
+  }
+}
+
 Milliseconds parse_duration(std::string_view text) {
   if (text == "0") return Milliseconds{0};
   std::string_view rest = text;
@@ -165,6 +179,12 @@ std::string exact_size(std::uint64_t bytes) {
     if (best.empty() || text.size() < best.size()) best = std::move(text);
   }
   return best.empty() || best.size() > plain.size() ? plain : best;
+}
+
+std::string exact_rate(std::uint64_t bytes_per_second) {
+  if (bytes_per_second == 0) return std::string(kUnlimited);
+  const std::string size = exact_size(bytes_per_second);
+  return size + (is_digit(size.back()) ? "B/s" : "/s");
 }
 
 std::string exact_duration(Milliseconds time) {

@@ -16,6 +16,10 @@ namespace weightfs {
 /// fraction must come out as whole bytes. Error(kInvalid) with what is right.
 [[nodiscard]] std::uint64_t parse_size(std::string_view text);
 
+/// Bytes per second: as parse_size, "/s" behind it or not; "unlimited" or 0 for no limit, which is
+/// 0. Error(kInvalid).
+[[nodiscard]] std::uint64_t parse_rate(std::string_view text);
+
 /// A time of whole numbers with units in falling order: d h m s ms, as "30s", "12h", "2m30s". "0"
 /// needs no unit; any other number does, because 30 may mean seconds or milliseconds.
 /// Error(kInvalid).
@@ -23,6 +27,8 @@ namespace weightfs {
 
 /// The shortest text that parse_size reads back as the same number: "8MiB", "500GB", "1234".
 [[nodiscard]] std::string exact_size(std::uint64_t bytes);
+/// The shortest text that parse_rate reads back as the same rate: "500MB/s", "unlimited".
+[[nodiscard]] std::string exact_rate(std::uint64_t bytes_per_second);
 /// The shortest text that parse_duration reads back as the same time: "2m30s", "0s".
 [[nodiscard]] std::string exact_duration(std::chrono::milliseconds time);
 

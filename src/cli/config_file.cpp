@@ -48,9 +48,12 @@ std::string value_text(const Setting& setting, const json& value, const std::str
   const char* expected = "text";
   switch (setting.kind) {
     case SettingKind::kText:
-      // Sizes may be plain numbers of bytes.
+      // Sizes and rates may be plain numbers of bytes.
       if (value.is_string()) return value.get<std::string>();
-      if (setting.value_name == "SIZE" && value.is_number_unsigned()) return value.dump();
+      if (value.is_number_unsigned() &&
+          (setting.value_name == "SIZE" || setting.value_name == "RATE")) {
+        return value.dump();
+      }
       break;
     case SettingKind::kNumber:
       if (value.is_number_unsigned()) return value.dump();

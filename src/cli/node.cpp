@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <functional>
 #include <set>
 #include <unordered_set>
 #include <utility>
@@ -61,12 +62,18 @@ cache::GovernorOptions governor_options(const Settings& settings) {
           .use_log = settings.state / "uses"};
 }
 
-fetch::FetcherOptions fetcher_options(const Settings& settings, cache::Cache& cache) {
+fetch::FetcherOptions fetcher_options(const Settings& settings, cache::Cache& cache,
+                                      std::function<bool()> anybody_reads) {
   fetch::FetcherOptions options;
   options.room = &cache;
   options.connections = settings.connections;
   options.connections_per_blob = settings.connections_per_blob;
   options.part_size = settings.part_size;
+  options.fill_bandwidth = settings.fill_bandwidth;
+  options.write_bandwidth = settings.write_bandwidth;
+  options.yield_to_readers = settings.yield_to_readers;
+  options.disks = {settings.store};
+  options.anybody_reads = std::move(anybody_reads);
   options.stall_timeout = settings.stall_timeout;
   options.deadline = settings.deadline;
   options.verify = settings.verify;
@@ -118,11 +125,16 @@ Node::Node(Configuration configuration, Sockets sockets, keeper::Session session
                               .observer = *this,
                               .store_directories = {settings_.store}},
           governor_options(settings_), mode_of(settings_, memory_), log.named("cache"))),
-                              .store_directories = {settings.store},
-                              .events = telemetry::Events(events_)},
+      .store_directories = {settings.store},
+      .events = telemetry::Events(events_)
+},
           governor_options(settings), mode_of(settings, memory_), log.named("cache"))),
-      fetcher_(std::make_unique<fetch::Fetcher>(store_, clock_, reactions_,
-                                                fetcher_options(settings_, *cache_), log)),
+      fetcher_(std::make_unique<fetch::Fetcher>(
+          store_, clock_, reactions_,
+          fetcher_options(settings_, *cache_,
+                          [this] {
+  return filesystem_.counters().open_files > 0; }),
+          log)),
       warmer_(std::make_unique<fetch::Warmer>(*fetcher_, store_, kFilesAtOnce, log)),
       filesystem_({.clock = clock_,
                    .catalog = catalog_,
@@ -142,7 +154,8 @@ Node::Node(Configuration configuration, Sockets sockets, keeper::Session session
       session_(std::move(session_handle_.fuse), filesystem_, modes_, memory_, notifier_,
                {.threads = settings_.fuse_threads,
                 .passthrough = settings_.passthrough,
-                .on_ready = [this] { on_ready(); }},
+                .on_ready = [this] {
+  on_ready(); }},
                log.named("fuse")) {
   try {
     start(std::move(sockets.control), log);

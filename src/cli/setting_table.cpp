@@ -15,6 +15,9 @@ namespace weightfs::cli {
 
 namespace {
 
+/// Below, a single block of a file would take seconds, and somebody has mistaken the unit.
+constexpr std::uint64_t kSlowest = 64 << 10;
+
 /// The words of an enum, in the order in which they are offered.
 template <class E, std::size_t N>
 using Words = std::array<std::pair<std::string_view, E>, N>;
@@ -67,6 +70,15 @@ std::uint64_t size(const std::string& text, std::uint64_t least, std::uint64_t m
   if (bytes < least || bytes > most) {
     throw Error(Errc::kInvalid, fmt::format("'{}' is not between {} and {}", text,
                                             exact_size(least), exact_size(most)));
+  }
+  return bytes;
+}
+
+std::uint64_t rate(const std::string& text) {
+  const std::uint64_t bytes = parse_rate(text);
+  if (bytes > 0 && bytes < kSlowest) {
+    throw Error(Errc::kInvalid, fmt::format("'{}' is less than {}; unlimited is no limit", text,
+                                            exact_rate(kSlowest)));
   }
   return bytes;
 }
@@ -195,6 +207,20 @@ constexpr std::array kTable{
             "The largest ranged request.",
             [](Settings& s, const std::string& t) { s.part_size = size(t, 64 * kKiB, kGiB); },
             [](const Settings& s) { return exact_size(s.part_size); }},
+    Setting{"fill_bandwidth", kText, "RATE", "unlimited",
+            "How much is fetched from sources at most, as in 500MB/s: readers first, what is fetched "
+            "ahead of them gets the rest.",
+            [](Settings& s, const std::string& t) { s.fill_bandwidth = rate(t); },
+            [](const Settings& s) { return exact_rate(s.fill_bandwidth); }},
+    Setting{"write_bandwidth", kText, "RATE", "unlimited",
+            "How much of it is written to the store at most, likewise.",
+            [](Settings& s, const std::string& t) { s.write_bandwidth = rate(t); },
+            [](const Settings& s) { return exact_rate(s.write_bandwidth); }},
+    Setting{"yield_to_readers", kBoolean, "", "true",
+            "Do not slow down what is fetched for nobody in particular (warm) while others read the "
+            "disk that the store is on.",
+            [](Settings& s, const std::string& t) { s.yield_to_readers = word(kBooleans, t); },
+            [](const Settings& s) { return word_of(kBooleans, s.yield_to_readers); }},
     Setting{"deadline", kText, "DURATION", "120s",
             "A read ends with an error when nothing of its file has arrived for this long.",
             [](Settings& s, const std::string& t) { s.deadline = duration(t); },

@@ -57,7 +57,10 @@ struct Settings {
   bool passthrough{};
   unsigned connections{};
   unsigned connections_per_blob{};
-  std::uint64_t part_size{};  ///< bytes
+  std::uint64_t part_size{};        ///< bytes
+  std::uint64_t fill_bandwidth{};   ///< bytes per second; 0: no limit
+  std::uint64_t write_bandwidth{};  ///< likewise
+  bool yield_to_readers{};
   std::chrono::milliseconds deadline{};
   std::chrono::milliseconds stall_timeout{};
   std::uint64_t read_ahead{};  ///< bytes

@@ -18,6 +18,15 @@ std::string line(std::string_view subject, std::string_view text) {
   return fmt::format("{:<8}  {}\n", subject, printable(text));
 }
 
+/// Nothing where there is no limit.
+std::string limit_line(std::string_view subject, const api::LimitStatus& limit) {
+  if (limit.bytes_per_second == 0) return "";
+  return line(
+      subject,
+      fmt::format("at most {}, for which fills waited {}", exact_rate(limit.bytes_per_second),
+                  readable_duration(std::chrono::seconds(limit.waited_ms / 1000))));
+}
+
 std::string mount_text(const api::Status& status) {
   if (status.mount.empty()) return "none";
   if (status.passthrough.active) return status.mount + ", passthrough active";
@@ -113,6 +122,9 @@ std::string status_text(const api::Status& status) {
   text += line("source",
                fmt::format("{} in {} requests, {} retries", readable_size(status.source.bytes),
                            status.source.requests, status.source.retries));
+  text += limit_line("fetched", status.bandwidth.fill);
+  text += limit_line("written", status.bandwidth.write);
+  text += limit_line("prefetch", status.bandwidth.prefetch);
   text += line("fuse", fmt::format("{} opens, {} reads ({}), {} files open", status.fuse.opens,
                                    status.fuse.reads, readable_size(status.fuse.read_bytes),
                                    status.fuse.open_files));

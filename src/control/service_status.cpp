@@ -80,6 +80,11 @@ api::ShadowStatus shadow_status(const cache::ShadowCounts& counts) {
           .hit_rate = counts.hit_rate()};
 }
 
+api::LimitStatus limit_status(const fetch::LimitUse& use) {
+  const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(use.waited);
+  return {.bytes_per_second = use.rate, .waited_ms = static_cast<std::uint64_t>(waited.count())};
+}
+
 }  // namespace
 
 Service::Service(Parts parts)
@@ -129,6 +134,9 @@ api::Status Service::status() {
       .source = {.bytes = fetched.source_bytes,
                  .requests = fetched.requests,
                  .retries = fetched.retries},
+      .bandwidth = {.fill = limit_status(fetched.source_limit),
+                    .write = limit_status(fetched.disk_limit),
+                    .prefetch = limit_status(fetched.background_limit)},
       .fuse = {.lookups = counters.lookups,
                .opens = counters.opens,
                .reads = counters.reads,

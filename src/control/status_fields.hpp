@@ -82,6 +82,17 @@ void each_field(IsValue<api::SourceStatus> auto& value, auto&& visit) {
   visit("retries", value.retries);
 }
 
+void each_field(IsValue<api::LimitStatus> auto& value, auto&& visit) {
+  visit("bytes_per_second", value.bytes_per_second);
+  visit("waited_ms", value.waited_ms);
+}
+
+void each_field(IsValue<api::BandwidthStatus> auto& value, auto&& visit) {
+  visit("fill", value.fill);
+  visit("write", value.write);
+  visit("prefetch", value.prefetch);
+}
+
 void each_field(IsValue<api::FuseStatus> auto& value, auto&& visit) {
   visit("lookups", value.lookups);
   visit("opens", value.opens);
@@ -138,6 +149,7 @@ void each_field(IsValue<api::Status> auto& value, auto&& visit) {
   visit("policy", value.policy);
   visit("shadow", value.shadow);
   visit("source", value.source);
+  visit("bandwidth", value.bandwidth);
   visit("fuse", value.fuse);
   visit("fetch", value.fetch);
   visit("events", value.events);

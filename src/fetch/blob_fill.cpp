@@ -36,6 +36,7 @@
 
 #include "fetch/blob_fill.hpp"
 
+#include "fetch/own_reads.hpp"
 #include "fetch/part_run.hpp"
 #include "fetch/reflink.hpp"
 
@@ -107,6 +108,7 @@ FillPtr BlobFill::join() {
 
 void BlobFill::leave() {
   state_.with([](State& state) { state.ledger.leave(); });
+  press();
   let_go_if_over();
   pass_on();
 }
@@ -255,6 +257,7 @@ void BlobFill::hash_step(std::span<std::byte> buffer) {
     return state.ledger.begin_hash();
   });
   if (!end) return;
+  const OwnReads reads(own_reads());
   try {
     frontier_.advance(*data, std::min(*end, frontier_.position() + kHashTurn), buffer);
   } catch (const Error& error) {
@@ -414,6 +417,7 @@ bool BlobFill::tick() {
     return false;
   }
   pass_on();
+  make_way_for_readers();
   return tick.again;
 }
 

@@ -40,6 +40,7 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   void cancel(ReadId id) override;
   void want(Want want) override;
   void precede(const Precedence& precedence) override;
+  void set_pace(std::shared_ptr<RateLimiter> pace) override;
   void on_end(std::function<void()> callback) override;
   [[nodiscard]] FillProgress progress() const override {
     return state_.with([](const State& state) { return state.ledger.progress(); });
@@ -73,6 +74,16 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   [[nodiscard]] std::shared_ptr<MemoryWindow::Stream> memory() const {
     return state_.with([](const State& state) { return state.memory; });
   }
+  [[nodiscard]] std::atomic<std::uint64_t>& own_reads() const {
+    return host_->context().limits.own_reads;
+  }
+  /// How many bytes are taken at once at most.
+  [[nodiscard]] std::size_t largest_piece() const;
+  /// Waits until so many bytes of the part, from `position` on, may be taken and put where they
+  /// belong; false if the part is to end instead.
+  [[nodiscard]] bool wait_for_turn(const Part& part, std::uint64_t position, std::uint64_t bytes);
+  /// Likewise for bytes that come before those of the part, and are dropped.
+  [[nodiscard]] bool wait_for_turn_skipped(const Part& part, std::uint64_t bytes);
   /// Books bytes that have their place, answers whom they complete; false if the part is to end.
   bool received(const Part& part, ByteRange bytes, ByteRange whole, const BlockBytes& block);
   /// Likewise for bytes that come before those of the part; they have no place.
@@ -92,6 +103,7 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
     std::shared_ptr<const Fd> data;  ///< where bytes that are there can be read: partial, then blob
     std::shared_ptr<MemoryWindow::Stream> memory;  ///< set when past the disk
     std::vector<std::function<void()>> on_end;
+    std::shared_ptr<RateLimiter> pace;
     std::string trouble;  ///< what failed last, for the message of a timeout
     bool dirty = false;   ///< written since the last checkpoint
   };
@@ -121,6 +133,18 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   [[nodiscard]] static std::vector<ParkedRead> admit(State& state);
   /// Tells the host what there is to do after a change.
   void pass_on();
+
+  /// Bytes on their way through the limits.
+  struct Piece {
+    const Part& part;
+    std::uint64_t position = 0;
+    std::uint64_t bytes = 0;
+  };
+  enum class Limits : std::uint8_t { kAll, kBackground };
+  [[nodiscard]] bool wait_for(RateLimiter& limiter, const Piece& piece, Limits whom);
+  [[nodiscard]] std::optional<Urgency> urgency_of(const Piece& piece) const;
+  void press();
+  void make_way_for_readers();
 
   [[nodiscard]] Ranges ranges_served() const;
   void use(Ranges ranges, State& state) const;

@@ -23,6 +23,7 @@ ReadId BlobFill::read(std::uint64_t offset, std::uint64_t size, ReadDone done) {
   });
   attempt({.id = id, .range = range, .done = std::move(done)});
   if (noticed.raised) {
+    press();
     host_->watch(shared_from_this());
     pass_on();
   }
@@ -42,6 +43,7 @@ void BlobFill::want(Want want) {
   state_.with([&](State& state) {
     if (filling(state)) state.ledger.raise(want, now());
   });
+  press();
   host_->watch(shared_from_this());
   pass_on();
 }
@@ -90,6 +92,7 @@ void BlobFill::attempt(ParkedRead read) {
     host_->context().tally.waited_bytes += range.size();
   }
   answer(std::move(ready));
+  press();
   host_->watch(shared_from_this());  // also as long as there is no connection for it
   pass_on();
 }

@@ -19,6 +19,7 @@ class CompleteFill final : public Fill {
   void cancel(ReadId) override {}
   void want(Want) override {}
   void precede(const Precedence&) override {}
+  void set_pace(std::shared_ptr<RateLimiter>) override {}
   void on_end(std::function<void()> callback) override { callback(); }
   [[nodiscard]] FillProgress progress() const override;
   [[nodiscard]] const Target& target() const override { return target_; }

@@ -3,9 +3,15 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 namespace weightfs::fetch {
+
+struct LimitUse {
+  std::uint64_t rate = 0;             ///< bytes per second; 0: no limit
+  std::chrono::nanoseconds waited{};  ///< in which at least one fill waited for it
+};
 
 struct FetchCounters {
   std::uint64_t requests = 0;      ///< ranged reads asked of sources
@@ -18,6 +24,9 @@ struct FetchCounters {
   std::uint64_t completed = 0;
   std::uint64_t failed = 0;
   std::uint64_t corrupt = 0;
+  LimitUse source_limit;
+  LimitUse disk_limit;
+  LimitUse background_limit;  ///< while others read the store's disk
 };
 
 /// FetchCounters while they run. Thread-safe; each counter on its own.
@@ -34,8 +43,16 @@ struct FetchTally {
   std::atomic<std::uint64_t> corrupt{0};
 
   [[nodiscard]] FetchCounters counters() const {
-    return {requests,     source_bytes, retries,   waited_bytes, waited_reads,
-            cloned_bytes, streamed,     completed, failed,       corrupt};
+    return {.requests = requests,
+            .source_bytes = source_bytes,
+            .retries = retries,
+            .waited_bytes = waited_bytes,
+            .waited_reads = waited_reads,
+            .cloned_bytes = cloned_bytes,
+            .streamed = streamed,
+            .completed = completed,
+            .failed = failed,
+            .corrupt = corrupt};
   }
 };
 

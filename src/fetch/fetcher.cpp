@@ -38,6 +38,7 @@ class Fetcher::State final : public FillHost, public std::enable_shared_from_thi
                  .options = options,
                  .log = std::move(log),
                  .window = MemoryWindow(options.stream_memory),
+                 .limits = FillLimits(clock, options),
                  .tally = {}},
         keep_(options.keep),
         seeds_(std::mt19937_64(std::random_device{}())),
@@ -45,7 +46,11 @@ class Fetcher::State final : public FillHost, public std::enable_shared_from_thi
         hashers_(options.hash_threads),
         checkpointer_(options.checkpoint_interval) {}
 
-  void ready(const BlobFillPtr& fill, Urgency urgency) override { workers_.ready(fill, urgency); }
+  void ready(const BlobFillPtr& fill, Urgency urgency) override {
+    workers_.ready(fill, urgency);
+    // A reader does not wait for a connection that only waits for its turn.
+    if (urgency == Urgency::kDemand && workers_.crowded()) context_.limits.make_way(nullptr);
+  }
   void hash(const BlobFillPtr& fill) override { hashers_.push(fill); }
   void watch(const BlobFillPtr& fill) override { timer_.watch(fill); }
   void dirty(const BlobFillPtr& fill) override { checkpointer_.dirty(fill); }
@@ -214,7 +219,19 @@ std::uint64_t Fetcher::resident_bytes(const Target& target) const {
 }
 
 FetchCounters Fetcher::counters() const {
-  return state_->context().tally.counters();
+  FillContext& context = state_->context();
+  FetchCounters counters = context.tally.counters();
+  const auto use = [](const RateLimiter& limiter) {
+    return LimitUse{.rate = limiter.rate(), .waited = limiter.waited()};
+  };
+  counters.source_limit = use(context.limits.source);
+  counters.disk_limit = use(context.limits.disk);
+  counters.background_limit = use(context.limits.background);
+  return counters;
+}
+
+std::shared_ptr<RateLimiter> Fetcher::make_pace(std::uint64_t rate) {
+  return state_->context().limits.make_pace(rate);
 }
 
 std::uint64_t Fetcher::streaming_bytes() const {

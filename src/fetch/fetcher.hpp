@@ -45,6 +45,8 @@ class Fetcher {
   /// Bytes of an incomplete file that are on the local disk, its fill running or not.
   [[nodiscard]] std::uint64_t resident_bytes(const Target& target) const;
   [[nodiscard]] FetchCounters counters() const;
+  /// A limit, bytes per second, for what one job wants: see Fill::set_pace().
+  [[nodiscard]] std::shared_ptr<RateLimiter> make_pace(std::uint64_t rate);
   /// Memory that holds bytes of streaming fills, bytes.
   [[nodiscard]] std::uint64_t streaming_bytes() const;
 

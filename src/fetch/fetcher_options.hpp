@@ -8,7 +8,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <string>
+#include <vector>
 
 namespace weightfs::fetch {
 
@@ -32,6 +35,14 @@ struct FetcherOptions {
   Keep keep = Keep::kStore;
   Room* room = nullptr;  ///< who has the say over the disk; nullptr: it is all ours
   unsigned hash_threads = 2;
+  std::uint64_t fill_bandwidth = 0;   ///< taken from sources, bytes per second; 0: no limit
+  std::uint64_t write_bandwidth = 0;  ///< written to the store likewise
+  /// What nobody waits for is slowed down while others read the store's disk.
+  bool yield_to_readers = true;
+  std::vector<std::filesystem::path> disks;  ///< the store's directories
+  /// Whether anybody has a file open, be it complete or not. Called now and then from any thread,
+  /// as long as fills run. Empty: nobody knows.
+  std::function<bool()> anybody_reads;
   std::uint64_t stream_memory = 128ULL << 20;  ///< for all fills that go past the disk, bytes
   std::chrono::milliseconds checkpoint_interval{1'000};
   net::RetryOptions retry;

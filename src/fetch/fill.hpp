@@ -15,6 +15,8 @@
 
 namespace weightfs::fetch {
 
+class RateLimiter;
+
 /// How much of the file is wanted beyond what readers wait for. Goes up as long as anybody holds
 /// the fill.
 enum class Want { kDemand, kBackground, kFile };
@@ -66,6 +68,9 @@ class Fill {
   /// Raises its place among what is wanted in the background. A fill that is due at some time may
   /// have every connection there is, so that what is due later gets no more than it leaves.
   virtual void precede(const Precedence& precedence) = 0;
+  /// A limit that the bytes pass which nobody reads, as long as no more than kBackground is wanted;
+  /// null: none. The last call counts, whoever else wants the fill. Made by Fetcher::make_pace().
+  virtual void set_pace(std::shared_ptr<RateLimiter> pace) = 0;
   /// Calls back once, on any thread, when waiting for completion has come to an end: complete,
   /// failed, or streaming (which never completes). At once if that is so already. Must not block.
   virtual void on_end(std::function<void()> callback) = 0;

@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "fetch/fetch_counters.hpp"
 #include "fetch/fetcher_options.hpp"
+#include "fetch/fill_limits.hpp"
 #include "fetch/fill_observer.hpp"
 #include "fetch/memory_window.hpp"
 #include "fetch/part.hpp"
@@ -25,6 +26,7 @@ struct FillContext {
   const FetcherOptions options;
   Log log;
   MemoryWindow window;
+  FillLimits limits;
   FetchTally tally;
 };
 

@@ -267,13 +267,15 @@ bool FillLedger::disown() noexcept {
 FillLedger::Tick FillLedger::tick(TimePoint now) {
   if (!filling()) return {};
   const bool trying = this->trying();
+  excuse_held(now);
   for (const ByteRange rest : retry_.take_due(now)) planner_.give_back(rest);
   if (!wanting()) retry_.forget_failures();
   const auto failing_since = retry_.failing_since();
   const bool silent = now - last_progress_ >= deadline_;
   // On the way to a place in a file that is sent whole, nothing is known of that place yet.
   const bool on_its_way = one_stream_ && !running_.empty();
-  const bool stuck = !on_its_way && failing_since && now - *failing_since >= deadline_;
+  const bool stuck =
+      !on_its_way && failing_since && now - std::max(*failing_since, held_until_) >= deadline_;
   // Also where nobody waits any more: its connections are lost to the others.
   const bool hangs = !running_.empty() && silent;
   const bool starved = !trying && wanting() && (kept_out_ || !parked_.empty()) &&
@@ -309,7 +311,8 @@ std::vector<Part> FillLedger::give_up_stalled(TimePoint now) {
 }
 
 bool FillLedger::hash_due() const noexcept {
-  if (!filling() || place_ != Place::kDisk || hashing_) return false;
+  // Whoever took it from the queue late finds it closed, and its file let go of.
+  if (!filling() || closed_ || place_ != Place::kDisk || hashing_) return false;
   if (planner_.complete()) return true;
   // What an earlier fill left is not read back for a reader who wants a header only.
   const bool growing = received_ > 0 || want_ > Want::kDemand;

@@ -88,6 +88,17 @@ class FillLedger {
                                                  const BlockBytes& block, TimePoint now);
   /// Bytes came that lie before those of their part, which is accepted.
   void skipped(const Part& part, TimePoint now);
+  /// How urgent the bytes of the part from `position` on are now, if they cannot be had at once;
+  /// nullopt where nobody wants them, or a reader wants some so far behind that they are better
+  /// asked for anew.
+  [[nodiscard]] std::optional<Urgency> urgency_of(const Part& part, std::uint64_t position) const;
+  /// The part has bytes, but waits for its turn to take them: time in which nothing comes of it, or
+  /// of the others for its sake, is our doing, and counts against no deadline.
+  void hold(const Part& part) noexcept;
+  void let_go(const Part& part, TimePoint now) noexcept;
+  /// Readers wait for bytes that nothing is asked for, because all connections of the fill are in
+  /// use.
+  [[nodiscard]] bool crowded() const;
   /// The part ended at `position`. `failure` is null where it is complete or was stopped by us.
   /// Nothing happens for one that was given up: what it did not bring is somebody else's.
   void part_ended(const Part& part, std::uint64_t position, const TransientError* failure,
@@ -175,6 +186,7 @@ class FillLedger {
   void wait_begins(TimePoint now) noexcept;
   std::optional<Part> start(Part::Kind kind, ByteRange range, TimePoint now);
   [[nodiscard]] std::vector<Part> give_up_stalled(TimePoint now);
+  void excuse_held(TimePoint now) noexcept;
   void plan_again(const Part& part, std::uint64_t position, const TransientError* failure,
                   TimePoint now);
 
@@ -206,6 +218,7 @@ class FillLedger {
     Part part;
     std::uint64_t position = 0;  ///< all of it before this byte came
     TimePoint last_progress;
+    bool held = false;
   };
   std::map<std::uint64_t, Running> running_;  ///< by id; without those that were given up
   std::uint64_t last_part_ = 0;
@@ -219,6 +232,7 @@ class FillLedger {
   bool kept_out_ = false;
   std::uint64_t received_ = 0;
   TimePoint last_progress_{};
+  TimePoint held_until_{};  ///< when a part was last held
 
   std::uint64_t hashed_ = 0;
   bool hashing_ = false;

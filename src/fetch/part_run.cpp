@@ -30,6 +30,7 @@ PartRun::PartRun(BlobFill& fill, const Part& part)
       file_size_(fill.target().file().size),
       position_(part.range.begin),
       marked_(part.range.begin / kBlock * kBlock) {
+  if (fill_.target().source->has_local_files()) own_reads_.emplace(fill_.own_reads());
 }
 
 PartRun::Outcome PartRun::execute(std::stop_token stop) {
@@ -53,15 +54,21 @@ void PartRun::write(std::uint64_t offset, std::span<const std::byte> data) {
   if (offset != position_ || data.size() > part_.range.end - position_) {
     throw Error(Errc::kInternal, "the source sent bytes that were not asked for");
   }
-  if (part_.place == Place::kDisk) {
-    write_to_disk(data);
-  } else {
-    write_to_memory(data);
+  if (own_reads_) own_reads_->count();
+  while (!data.empty()) {
+    const auto piece = data.first(std::min(data.size(), fill_.largest_piece()));
+    if (!fill_.wait_for_turn(part_, position_, piece.size())) refuse();
+    if (part_.place == Place::kDisk) {
+      write_to_disk(piece);
+    } else {
+      write_to_memory(piece);
+    }
+    data = data.subspan(piece.size());
   }
 }
 
 void PartRun::skipped(std::uint64_t bytes) {
-  if (!fill_.skipped(part_, bytes)) refuse();
+  if (!fill_.wait_for_turn_skipped(part_, bytes) || !fill_.skipped(part_, bytes)) refuse();
 }
 
 void PartRun::write_to_disk(std::span<const std::byte> data) {

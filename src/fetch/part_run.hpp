@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "fetch/own_reads.hpp"
 #include "fetch/part.hpp"
 #include "source/source.hpp"
 
@@ -18,7 +19,8 @@ namespace weightfs::fetch {
 class BlobFill;
 
 /// One ranged request on its way into a fill: puts the bytes where they belong as they come, and
-/// says how it ended. Buffers nothing for the disk, one block for memory. Confined to one worker.
+/// says how it ended. Takes them no faster than the fill may (FillLimits). Buffers nothing for the
+/// disk, one block for memory. Confined to one worker.
 class PartRun final : public source::Sink {
  public:
   /// `fill` must outlive it.
@@ -46,8 +48,9 @@ class PartRun final : public source::Sink {
   const Part part_;
   const std::uint64_t file_size_;
   std::uint64_t position_;
-  std::uint64_t marked_;          ///< disk: every block before this one is marked as written
-  std::vector<std::byte> block_;  ///< memory: the bytes of the block at position() so far
+  std::optional<OwnReads> own_reads_;  ///< of a source that has local files
+  std::uint64_t marked_;               ///< disk: every block before this one is marked as written
+  std::vector<std::byte> block_;       ///< memory: the bytes of the block at position() so far
   bool refused_ = false;
 };
 

@@ -62,6 +62,12 @@ void PartWorkers::ready(const BlobFillPtr& fill, Urgency urgency) {
   wake_.notify_one();
 }
 
+bool PartWorkers::crowded() const {
+  return state_.with([&](const State& state) {
+    return state.waiting() > state.idle && state.works.size() >= connections_ + state.lost();
+  });
+}
+
 void PartWorkers::grow(State& state) {
   if (state.waiting() <= state.idle) return;
   const std::size_t ceiling = connections_ + state.lost();

@@ -39,6 +39,8 @@ class PartWorkers {
 
   /// Never throws for want of a thread.
   void ready(const BlobFillPtr& fill, Urgency urgency);
+  /// Work waits, and every connection is in use.
+  [[nodiscard]] bool crowded() const;
   /// Joins. Nothing is taken on afterwards.
   void stop();
 

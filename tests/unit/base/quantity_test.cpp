@@ -11,8 +11,10 @@
 
 using namespace std::chrono_literals;
 using weightfs::exact_duration;
+using weightfs::exact_rate;
 using weightfs::exact_size;
 using weightfs::parse_duration;
+using weightfs::parse_rate;
 using weightfs::parse_size;
 using weightfs::readable_duration;
 using weightfs::readable_size;
@@ -108,6 +110,23 @@ TEST_CASE("exact texts are short and read back as the same quantity") {
   }
   CHECK(exact_duration(150s) == "2m30s");
   CHECK(exact_duration(0s) == "0s");
+}
+
+TEST_CASE("rates are sizes per second, or none") {
+  CHECK(parse_rate("500MB/s") == 500'000'000);
+  CHECK(parse_rate("500MB") == 500'000'000);
+  CHECK(parse_rate("1.5 GiB/s") == 1'610'612'736);
+  CHECK(parse_rate("0") == 0);
+  CHECK(parse_rate("unlimited") == 0);
+  for (const char* text : {"", "/s", "MB/s", "5MB/h", "5MB/s/s", "5Mbit", "Unlimited", "-1"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS(parse_rate(text), weightfs::Error);
+  }
+  CHECK(exact_rate(0) == "unlimited");
+  CHECK(exact_rate(500'000'000) == "500MB/s");
+  CHECK(exact_rate(8 << 20) == "8MiB/s");
+  CHECK(exact_rate(1'234'567) == "1234567B/s");
+  CHECK(parse_rate(exact_rate(1'234'567)) == 1'234'567);
 }
 
 TEST_CASE("readable texts have three digits and never four") {

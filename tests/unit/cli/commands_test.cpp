@@ -282,22 +282,24 @@ TEST_CASE("why of what is not there is status 3") {
 TEST_CASE("status for a person says what matters") {
   Bench bench;
   bench.operations.state.with([](auto& s) {
-    s.status = {.version = "0.1.0",
-                .pid = 7,
-                .keeper_pid = 6,
-                .uptime_seconds = 65,
-                .mode = "prod",
-                .mount = "/models",
-                .passthrough = {false, "the kernel is older than 6.9"},
-                .missing_models = {{"org/typo", {"not_found", "no such source"}, false},
-                                   {"org/away", {"unavailable", "no answer"}, true}},
-                .fills = {{.name = "org/m",
-                           .path = "x",
-                           .also = {"org/n/x", "org/n/y"},
-                           .size = 100,
-                           .written = 50,
-                           .parked = 2,
-                           .connections = 16}}};
+    s.status = {
+        .version = "0.1.0",
+        .pid = 7,
+        .keeper_pid = 6,
+        .uptime_seconds = 65,
+        .mode = "prod",
+        .mount = "/models",
+        .passthrough = {false, "the kernel is older than 6.9"},
+        .bandwidth = {.fill = {.bytes_per_second = 500'000'000, .waited_ms = 65'000}, .write = {}},
+        .missing_models = {{"org/typo", {"not_found", "no such source"}, false},
+                           {"org/away", {"unavailable", "no answer"}, true}},
+        .fills = {{.name = "org/m",
+                   .path = "x",
+                   .also = {"org/n/x", "org/n/y"},
+                   .size = 100,
+                   .written = 50,
+                   .parked = 2,
+                   .connections = 16}}};
   });
   const std::string text = bench.run({"status"}).out;
   CHECK_THAT(text, ContainsSubstring("pid 7, keeper 6, up 1m 05s, mode prod"));
@@ -306,5 +308,7 @@ TEST_CASE("status for a person says what matters") {
                                      "missing   org/away: no answer; trying again\n"));
   CHECK_THAT(text, ContainsSubstring("org/m/x (also org/n/x and 1 more)  50%  50 B of 100 B  0 B/s "
                                      " 16 connections, 2 reads wait"));
+  CHECK_THAT(text, ContainsSubstring("fetched   at most 500MB/s, for which fills waited 1m 05s\n"));
+  CHECK_THAT(text, !ContainsSubstring("written"));
   CHECK(bench.run({"mode"}).out == "prod\n");
 }

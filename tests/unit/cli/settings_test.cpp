@@ -70,6 +70,9 @@ TEST_CASE("settings without any source are the documented defaults") {
   CHECK(s.connections == 64);
   CHECK(s.connections_per_blob == 16);
   CHECK(s.part_size == 8ULL << 20);
+  CHECK(s.fill_bandwidth == 0);
+  CHECK(s.write_bandwidth == 0);
+  CHECK(s.yield_to_readers);
   CHECK(s.deadline == 120s);
   CHECK(s.stall_timeout == 30s);
   CHECK(s.read_ahead == 4ULL << 20);
@@ -107,6 +110,20 @@ TEST_CASE("flag wins over environment over file over default, and each value kno
   CHECK(effective(loaded, "connections").origin == "file " + sources.path().string());
   CHECK(effective(loaded, "part_size").value == "1MiB");
   CHECK(effective(loaded, "mode").origin == "default");
+}
+
+TEST_CASE("a bandwidth is bytes per second, or none") {
+  const LoadedSettings loaded =
+      load_settings(Sources(R"({"fill_bandwidth": "500MB", "write_bandwidth": "1GiB/s"})").value);
+  CHECK(loaded.settings.fill_bandwidth == 500'000'000);
+  CHECK(loaded.settings.write_bandwidth == 1ULL << 30);
+  CHECK(effective(loaded, "fill_bandwidth").value == "500MB/s");
+  CHECK(effective(loaded, "write_bandwidth").value == "1GiB/s");
+  const LoadedSettings none =
+      load_settings(Sources(R"({"fill_bandwidth": 0, "write_bandwidth": "unlimited"})").value);
+  CHECK(none.settings.fill_bandwidth == 0);
+  CHECK(effective(none, "fill_bandwidth").value == "unlimited");
+  CHECK(effective(none, "write_bandwidth").value == "unlimited");
 }
 
 TEST_CASE("every setting shows what it reads") {
@@ -153,6 +170,10 @@ TEST_CASE("a bad value is refused where it stands") {
         R"({"passthrough": "yes"})",
         R"({"part_size": "8"})",
         R"({"part_size": "2TB"})",
+        R"({"fill_bandwidth": "fast"})",
+        R"({"fill_bandwidth": "500MB/h"})",
+        R"({"fill_bandwidth": 1000})",
+        R"({"write_bandwidth": "10kB/s"})",
         R"({"deadline": "30"})",
         R"({"deadline": "1ms"})",
         R"({"mode": "production"})",

@@ -415,6 +415,18 @@ TEST_CASE("one hasher at a time, and the one that arrives keeps the end to itsel
   CHECK_FALSE(books.begin_hash());
 }
 
+TEST_CASE("what is closed is not hashed any more, whoever comes late for that") {
+  FillLedger books = remote_ledger();
+  REQUIRE(books.join());
+  books.raise(Want::kFile, kStart);
+  deliver(books, *books.next_part(Urgency::kFile, kStart));
+  REQUIRE(books.hash_due());
+  books.leave();
+  REQUIRE(books.close_if_idle());
+  CHECK_FALSE(books.hash_due());
+  CHECK_FALSE(books.begin_hash());
+}
+
 TEST_CASE("an empty file has a hash, too") {
   FillLedger books = ledger(0);
   CHECK(books.hash_due());
