@@ -235,7 +235,7 @@ bool Governor::refuse(const fetch::Target& target, const policy::Plan& plan) {
 }
 
 policy::Budget Governor::budget(Capacity capacity) const {
-  policy::Budget budget = cache::budget(options_.limits, parts_.store.usage());
+  policy::Budget budget = cache::budget(options_.limits, parts_.store.volumes());
   budget.capacity = capacity.value_or(budget.capacity);
   return budget;
 }

@@ -121,6 +121,10 @@ void Node::start(control::ListenSocket control, const Log& log) {
   reactions_.attach(warmer_.get());
   discard_orphans();
   close_lost_backings();
+  if (const std::string excess = cache::capacity_excess(settings_.limits, store_.volumes());
+      !excess.empty()) {
+    log_.warning("{}", excess);
+  }
   session_.start();
   service_ = std::make_unique<control::Service>(control::Service::Parts{
       .catalog = catalog_,
@@ -145,7 +149,7 @@ void Node::start(control::ListenSocket control, const Log& log) {
   if (fetcher_->keep() == fetch::Keep::kStore) {
     upkeep_ = std::make_unique<cache::Upkeep>(*governor_, log.named("cache"));
   }
-  store_probe_ = std::make_unique<cache::StoreProbe>(store_, [this] { volume_opened(); }, log_);
+  store_probe_ = std::make_unique<cache::StoreProbe>(store_, [this] { volume_returned(); }, log_);
   server_ = std::make_unique<control::Server>(std::move(control), *router_,
                                               control::ServerOptions{}, log);
 }
@@ -210,7 +214,7 @@ void Node::probe_passthrough() {
 }
 
 // Some time after the start, on the thread that probes.
-void Node::volume_opened() {
+void Node::volume_returned() {
   discard_orphans();
   governor_->store_changed();
   if (ready_ && !modes_.status().active) probe_passthrough();

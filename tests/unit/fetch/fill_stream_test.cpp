@@ -232,6 +232,11 @@ TEST_CASE_METHOD(FetchFixture,
   fill.reset();
   REQUIRE(eventually([&] { return fetcher().fills().empty(); }));
   CHECK(fetcher().streaming_bytes() == 0);
+  CHECK(fetcher().fill(wanted)->progress().streaming);  // its disk is set aside
+  REQUIRE(eventually([&] { return fetcher().fills().empty(); }));
+  CHECK_FALSE(store->probe());
+  clock.advance(store::ProbeSchedule::kFirst);
+  CHECK(store->probe());
   fill = fetcher().fill(wanted);
   CHECK_FALSE(fill->progress().streaming);
   fill->want(Want::kFile);
@@ -250,10 +255,10 @@ TEST_CASE_METHOD(FetchFixture, "strict gives out nothing that was not verified, 
     store = std::make_unique<store::Store>(clock, Log::silent());
     store->open_volumes({.directories = {"/sys/weightfs"}}, store::Unopenable::kTryLater);
     start();
-    CHECK_THROWS_WITH(
-        (void)this->fill("a", kMiB),
-        Catch::Matchers::StartsWith("verify=strict needs the store, which cannot be written to: the store "
-                   "/sys/weightfs could not be opened: "));
+    CHECK_THROWS_WITH((void)this->fill("a", kMiB),
+                      Catch::Matchers::StartsWith(
+                          "verify=strict needs the store, which cannot be written to: the store "
+                          "/sys/weightfs could not be opened: "));
   }
   SECTION("the disk fails under way") {
     start();
