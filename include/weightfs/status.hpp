@@ -26,18 +26,30 @@ struct Passthrough {
   bool operator==(const Passthrough&) const = default;
 };
 
-struct StoreStatus {
+/// One directory of the store.
+struct VolumeStatus {
   std::string directory;
+  std::string state;  ///< "ok", "set aside" (nothing new goes there) or "not opened"
+  std::string error;  ///< why; or that it is full
+  std::uint64_t bytes = 0;
+  std::uint64_t capacity = 0;
+  std::uint64_t free = 0;
+  bool operator==(const VolumeStatus&) const = default;
+};
+
+/// All of its directories together.
+struct StoreStatus {
+  std::string directory;    ///< the first one
   std::uint64_t bytes = 0;  ///< of verified blobs
   std::uint64_t blobs = 0;
-  std::uint64_t capacity = 0;  ///< of its filesystem
+  std::uint64_t capacity = 0;  ///< of its filesystems
   std::uint64_t free = 0;
   std::uint64_t partial_bytes = 0;       ///< allocated to files that are being fetched
   std::uint64_t evicted_open_bytes = 0;  ///< removed, but still held open by a reader
   std::uint64_t quarantined = 0;         ///< files that failed verification
-  /// Why it could not be opened when the daemon started. Nothing is kept then, and the other
-  /// members tell of an empty one in its place.
-  std::string error;
+  std::string error;                     ///< why nothing is kept; empty where something can be
+  std::string degraded;                  ///< why not all of it can be used; empty where all is well
+  std::vector<VolumeStatus> volumes;
   bool operator==(const StoreStatus&) const = default;
 };
 

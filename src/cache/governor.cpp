@@ -244,14 +244,14 @@ bool Governor::refuse(const fetch::Target& target, const policy::Plan& plan) {
 }
 
 policy::Budget Governor::budget(Capacity capacity) const {
-  policy::Budget budget = cache::budget(options_.limits, parts_.stock.usage());
+  policy::Budget budget = cache::budget(options_.limits, parts_.stock.volumes());
   budget.capacity = capacity.value_or(budget.capacity);
   return budget;
 }
 
 /// What shares are of: it must not change with what others do to the disk.
 std::uint64_t Governor::configured_capacity() const {
-  return cache::capacity(options_.limits, parts_.stock.usage());
+  return cache::capacity(options_.limits, parts_.stock.volumes());
 }
 
 policy::Plan Governor::plan(const policy::Claim& claim, Capacity capacity,
@@ -276,11 +276,22 @@ std::optional<policy::Plan> Governor::make_room(const policy::Claim& claim, Capa
   if (now.used + claim.bytes > now.capacity) remove_strays();
   for (;;) {
     policy::Plan next = plan(claim, capacity);
+    if (next.fits && next.victims.empty()) next = plan_one_volume(claim);
     if (!next.fits) return next;
     if (next.victims.empty()) return std::nullopt;
     for (const Digest& victim : next.victims) take_out(victim, claim);
     // Again: what a victim shared with others has stayed, so it may take more than was planned.
   }
+}
+
+/// A file is on one volume: where there is room on all of them together, more may have to go.
+policy::Plan Governor::plan_one_volume(const policy::Claim& claim) const {
+  const std::vector<store::VolumeStatus> volumes = parts_.stock.volumes();
+  const std::uint64_t room = headroom(options_.limits, volumes);
+  if (volumes.size() <= 1 || room >= claim.bytes) return {.fits = true};
+  const std::uint64_t most = largest_file(options_.limits, volumes);
+  if (claim.bytes > most) return {.short_of = claim.bytes - most};
+  return plan(claim, budget().used + room);
 }
 
 /// A disk may be full although its numbers do not say so: quotas, metadata, others who are faster.
@@ -393,7 +404,8 @@ void Governor::count(Turn& turn) {
       }
     }
   }
-  const std::uint64_t all_bytes = parts_.stock.usage().bytes;
+  std::uint64_t all_bytes = 0;
+  for (const store::VolumeStatus& volume : parts_.stock.volumes()) all_bytes += volume.usage.bytes;
   state_->with([&](State& state) {
     for (const Digest& key : keys_of(state.holdings)) {
       if (!present.contains(key)) state.holdings.drop(key);

@@ -37,7 +37,7 @@ Stock::Presence ShadowStock::presence(const fetch::Target& file) const {
   return there ? Presence::kComplete : Presence::kNone;
 }
 
-store::StoreUsage ShadowStock::usage() const {
+std::vector<store::VolumeStatus> ShadowStock::volumes() const {
   store::Space space;
   for (const fs::path& directory : directories_) {
     const store::Space one = store::space_for(directory);
@@ -46,10 +46,15 @@ store::StoreUsage ShadowStock::usage() const {
   }
   return content_.with([&](const Content& content) {
     const std::uint64_t free = space.free + kept_bytes_;  // if nothing were kept
-    return store::StoreUsage{.blobs = content.sizes.size(),
-                             .bytes = content.bytes,
-                             .capacity = space.capacity,
-                             .free = free - std::min(free, content.bytes)};
+    const store::StoreUsage usage{.blobs = content.sizes.size(),
+                                  .bytes = content.bytes,
+                                  .capacity = space.capacity,
+                                  .free = free - std::min(free, content.bytes)};
+    return std::vector{store::VolumeStatus{.directory = {},
+                                           .state = store::VolumeState::kUsable,
+                                           .error = {},
+                                           .filesystem = 0,
+                                           .usage = usage}};
   });
 }
 

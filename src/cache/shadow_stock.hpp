@@ -24,7 +24,8 @@ class ShadowStock final : public Stock {
 
   [[nodiscard]] Presence presence(const fetch::Target& file) const override;
   [[nodiscard]] bool in_use(const fetch::Target&) const override { return false; }
-  [[nodiscard]] store::StoreUsage usage() const override;
+  /// One, as if all disks were one.
+  [[nodiscard]] std::vector<store::VolumeStatus> volumes() const override;
   std::uint64_t remove(const fetch::Target& file) override;
   std::uint64_t remove_but(const std::unordered_set<Digest>& known) override;
 

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <unordered_set>
+#include <vector>
 
 namespace weightfs::cache {
 
@@ -22,7 +23,8 @@ class Stock {
   [[nodiscard]] virtual Presence presence(const fetch::Target& file) const = 0;
   /// Whether somebody reads it or fetches it, so that its removal would give nothing back now.
   [[nodiscard]] virtual bool in_use(const fetch::Target& file) const = 0;
-  [[nodiscard]] virtual store::StoreUsage usage() const = 0;
+  /// The disks that it is on, with what is there.
+  [[nodiscard]] virtual std::vector<store::VolumeStatus> volumes() const = 0;
 
   /// Takes a file out. What somebody fetches stays. Returns the bytes of a complete one, else 0.
   virtual std::uint64_t remove(const fetch::Target& file) = 0;

@@ -16,17 +16,17 @@ constexpr std::chrono::seconds kInterval{1};
 
 }  // namespace
 
-StoreProbe::StoreProbe(store::Store& store, std::function<void()> on_opened, Log log)
-    : thread_(start_thread(
-          "store-probe", [&store, opened = std::move(on_opened), log = std::move(log)](auto stop) {
-            while (pause(stop, kInterval)) {
-              try {
-                if (store.probe()) opened();
-              } catch (const Error& error) {
-                log.error("cannot look after the store: {}", error.what());
-              }
-            }
-          })) {
+StoreProbe::StoreProbe(store::Store& store, std::function<void()> on_return, Log log)
+    : thread_(start_thread("store-probe", [&store, returned = std::move(on_return),
+                                           log = std::move(log)](auto stop) {
+        while (pause(stop, kInterval)) {
+          try {
+            if (store.probe()) returned();
+          } catch (const Error& error) {
+            log.error("cannot look after the store: {}", error.what());
+          }
+        }
+      })) {
 }
 
 }  // namespace weightfs::cache

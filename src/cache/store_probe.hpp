@@ -15,8 +15,8 @@ namespace weightfs::cache {
 /// wait for minutes. The store must outlive it.
 class StoreProbe {
  public:
-  /// `on_opened` is called on that thread after a volume was opened.
-  StoreProbe(store::Store& store, std::function<void()> on_opened, Log log);
+  /// `on_return` is called on that thread after a volume has come back.
+  StoreProbe(store::Store& store, std::function<void()> on_return, Log log);
 
  private:
   std::jthread thread_;

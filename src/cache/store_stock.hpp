@@ -25,7 +25,9 @@ class StoreStock final : public Stock {
 
   [[nodiscard]] Presence presence(const fetch::Target& file) const override;
   [[nodiscard]] bool in_use(const fetch::Target& file) const override;
-  [[nodiscard]] store::StoreUsage usage() const override { return store_.usage(); }
+  [[nodiscard]] std::vector<store::VolumeStatus> volumes() const override {
+    return store_.volumes();
+  }
   std::uint64_t remove(const fetch::Target& file) override;
   std::uint64_t remove_but(const std::unordered_set<Digest>& known) override;
 

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <optional>
 
 namespace weightfs::cli {
 
@@ -44,6 +45,19 @@ constexpr std::array kModelFlags{ModelFlag{"pin", &ModelSetting::pin},
                      : fmt::format("unknown key \"{}\"; did you mean \"{}\"?", key, meant));
 }
 
+/// A list of paths as text; nothing where it is something else.
+std::optional<std::string> joined_paths(const json& list) {
+  if (!list.is_array() || list.empty()) return std::nullopt;
+  std::string paths;
+  for (const json& path : list) {
+    if (!path.is_string() || path.get_ref<const std::string&>().find(':') != std::string::npos)
+      return std::nullopt;
+    if (!paths.empty()) paths += ':';
+    paths += path.get_ref<const std::string&>();
+  }
+  return paths;
+}
+
 std::string value_text(const Setting& setting, const json& value, const std::string& origin) {
   const char* expected = "text";
   switch (setting.kind) {
@@ -54,6 +68,11 @@ std::string value_text(const Setting& setting, const json& value, const std::str
           (setting.value_name == "SIZE" || setting.value_name == "RATE")) {
         return value.dump();
       }
+      break;
+    case SettingKind::kPaths:
+      if (value.is_string()) return value.get<std::string>();
+      if (const auto paths = joined_paths(value)) return *paths;
+      expected = "a path or a list of paths, none with a ':'";
       break;
     case SettingKind::kNumber:
       if (value.is_number_unsigned()) return value.dump();

@@ -7,9 +7,9 @@
 
 namespace weightfs::cli {
 
-/// What root does for a daemon that will have no privilege: makes the store and the state, and
-/// gives them to `user` (see give_directory for what is refused, of what is in use after a
-/// moment of patience).
+/// What root does for a daemon that will have no privilege: makes the directories of the
+/// store and the state, and gives them to `user` (see give_directory for what is refused, of what
+/// is in use after a moment of patience).
 void prepare_directories(const Settings& settings, const ProcessUser& user);
 
 }  // namespace weightfs::cli

@@ -117,23 +117,19 @@ Node::Node(Configuration configuration, Sockets sockets, keeper::Session session
                .incarnations = incarnations_,
                .last_errors = last_errors_,
                .events = telemetry::Events(events_)},
-              settings.verify_open, log.named("check")),
+              settings_.verify_open, log.named("check")),
       cache_(std::make_unique<cache::Cache>(
           cache::Cache::Parts{.store = store_,
                               .catalog = catalog_,
                               .clock = clock_,
                               .observer = *this,
-                              .store_directories = {settings_.store}},
+                              .store_directories = settings_.stores,
+                              .events = telemetry::Events(events_)},
           governor_options(settings_), mode_of(settings_, memory_), log.named("cache"))),
-      .store_directories = {settings.store},
-      .events = telemetry::Events(events_)
-},
-          governor_options(settings), mode_of(settings, memory_), log.named("cache"))),
       fetcher_(std::make_unique<fetch::Fetcher>(
           store_, clock_, reactions_,
           fetcher_options(settings_, *cache_,
-                          [this] {
-  return filesystem_.counters().open_files > 0; }),
+                          [this] { return filesystem_.counters().open_files > 0; }),
           log)),
       warmer_(std::make_unique<fetch::Warmer>(*fetcher_, store_, kFilesAtOnce, log)),
       filesystem_({.clock = clock_,
@@ -154,8 +150,7 @@ Node::Node(Configuration configuration, Sockets sockets, keeper::Session session
       session_(std::move(session_handle_.fuse), filesystem_, modes_, memory_, notifier_,
                {.threads = settings_.fuse_threads,
                 .passthrough = settings_.passthrough,
-                .on_ready = [this] {
-  on_ready(); }},
+                .on_ready = [this] { on_ready(); }},
                log.named("fuse")) {
   try {
     start(std::move(sockets.control), log);
@@ -184,6 +179,10 @@ void Node::start(control::ListenSocket control, const Log& log) {
   reactions_.attach(warmer_.get());
   discard_orphans();
   close_lost_backings();
+  if (const std::string excess = cache::capacity_excess(settings_.limits, store_.volumes());
+      !excess.empty()) {
+    log_.warning("{}", excess);
+  }
   session_.start();
   service_ = std::make_unique<control::Service>(control::Service::Parts{
       .catalog = catalog_,
@@ -215,13 +214,12 @@ void Node::start(control::ListenSocket control, const Log& log) {
   models_->wait_until_tried(kModelPatience);
   // Not before: what they have in the store is no stray.
   upkeep_ = std::make_unique<cache::Upkeep>(
-      cache::Upkeep::Parts{.cache = *cache_, .catalog = catalog_, .clock = clock_},
       cache::Upkeep::Parts{.cache = *cache_,
                            .catalog = catalog_,
                            .clock = clock_,
                            .events = telemetry::Events(events_)},
       std::chrono::ceil<std::chrono::seconds>(settings_.confirm_after), log.named("cache"));
-  store_probe_ = std::make_unique<cache::StoreProbe>(store_, [this] { volume_opened(); }, log_);
+  store_probe_ = std::make_unique<cache::StoreProbe>(store_, [this] { volume_returned(); }, log_);
   server_ = std::make_unique<control::Server>(std::move(control), *router_,
                                               control::ServerOptions{}, log);
 }
@@ -287,7 +285,7 @@ void Node::probe_passthrough() {
 }
 
 // Some time after the start, on the thread that probes.
-void Node::volume_opened() {
+void Node::volume_returned() {
   discard_orphans();
   cache_->stock_changed();
   if (ready_ && !modes_.status().active) probe_passthrough();

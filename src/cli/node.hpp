@@ -100,7 +100,7 @@ class Node final : public control::MountView, private cache::EvictionObserver {
   void discard_orphans();
   void on_ready();
   void probe_passthrough();
-  void volume_opened();
+  void volume_returned();
   void shut_down() noexcept;
 
   const Configuration configuration_;

@@ -101,7 +101,7 @@ void OutsideMount::check_directory(std::string_view what, const fs::path& path) 
 }
 
 void OutsideMount::check(const Settings& settings) const {
-  check_directory("the store", settings.store);
+  for (const fs::path& store : settings.stores) check_directory("the store", store);
   check_directory("the state directory", settings.state);
   check("the control socket", settings.socket);
   check("the CA bundle", settings.ca_bundle);

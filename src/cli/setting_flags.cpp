@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 namespace weightfs::cli {
@@ -24,6 +25,18 @@ std::string help_of(const Setting& setting) {
   return help;
 }
 
+/// Of those with a ':' between them.
+std::string absolute_paths(const std::string& text) {
+  std::string all;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(':', begin), text.size());
+    if (end > begin) all += std::filesystem::absolute(text.substr(begin, end - begin)).string();
+    if (end < text.size()) all += ':';
+    begin = end + 1;
+  }
+  return all;
+}
+
 }  // namespace
 
 void SettingFlags::declare(Options& options) {
@@ -38,8 +51,14 @@ void SettingFlags::declare(Options& options) {
       continue;
     }
     const bool path = setting.value_name == kPathValue;
-    const auto take = [this, key, path](const std::string& text) {
-      values_[key] = path && !text.empty() ? std::filesystem::absolute(text).string() : text;
+    const bool paths = setting.kind == SettingKind::kPaths;
+    const auto take = [this, key, path, paths](const std::string& text) {
+      std::string& value = values_[key];
+      if (paths) {
+        value = absolute_paths(text);
+      } else {
+        value = path && !text.empty() ? std::filesystem::absolute(text).string() : text;
+      }
     };
     options.option({flag(setting), std::string(setting.value_name), help_of(setting)}, take);
   }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>
@@ -112,7 +113,27 @@ std::filesystem::path absolute_path(const std::string& text) {
   return normal.has_filename() ? normal : normal.parent_path();
 }
 
+std::vector<std::filesystem::path> absolute_paths(const std::string& text) {
+  std::vector<std::filesystem::path> paths;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(':', begin), text.size());
+    paths.push_back(absolute_path(text.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return paths;
+}
+
+std::string text_of(const std::vector<std::filesystem::path>& paths) {
+  std::string text;
+  for (const std::filesystem::path& path : paths) {
+    if (!text.empty()) text += ':';
+    text += path.string();
+  }
+  return text;
+}
+
 constexpr auto kText = SettingKind::kText;
+constexpr auto kPaths = SettingKind::kPaths;
 constexpr auto kNumber = SettingKind::kNumber;
 constexpr auto kBoolean = SettingKind::kBoolean;
 constexpr std::uint64_t kKiB = 1ULL << 10;
@@ -120,13 +141,14 @@ constexpr std::uint64_t kGiB = 1ULL << 30;
 
 // clang-format off
 constexpr std::array kTable{
-    Setting{"store", kText, "PATH", "/var/lib/weightfs/store",
-            "Directory of the content-addressed store, on a local filesystem; expendable.",
-            [](Settings& s, const std::string& t) { s.store = absolute_path(t); },
-            [](const Settings& s) { return s.store.string(); }},
+    Setting{"store", kPaths, "PATH[:PATH]", "/var/lib/weightfs/store",
+            "Directory of the content-addressed store, on a local filesystem; expendable. Several, one "
+            "for each disk, have a ':' between them (in the file: or are a list).",
+            [](Settings& s, const std::string& t) { s.stores = absolute_paths(t); },
+            [](const Settings& s) { return text_of(s.stores); }},
     Setting{"state", kText, "PATH", "",
-            "Directory of names, pins and snapshots, small and durable. Default: the store's path "
-            "followed by '-state'.",
+            "Directory of names, pins and snapshots, small and durable. Default: the path of the (first) "
+            "store followed by '-state'.",
             [](Settings& s, const std::string& t) { if (!t.empty()) s.state = absolute_path(t); },
             [](const Settings& s) { return s.state.string(); }},
     Setting{"socket", kText, "PATH", "/run/weightfs/control.sock",
@@ -150,11 +172,12 @@ constexpr std::array kTable{
             [](Settings& s, const std::string& t) { s.admission = word(kAdmissions, t); },
             [](const Settings& s) { return word_of(kAdmissions, s.admission); }},
     Setting{"capacity", kText, "SIZE|PERCENT", "90%",
-            "How much the store may take, files that are being fetched included; of its filesystem.",
+            "How much the store may take, files that are being fetched included: a size for all of it, or a part "
+            "of its filesystem, of each.",
             [](Settings& s, const std::string& t) { s.limits.capacity = parse_share(t); },
             [](const Settings& s) { return exact_share(s.limits.capacity); }},
     Setting{"min_free", kText, "SIZE|PERCENT", "5%",
-            "How much of its filesystem the store leaves free, whoever uses the rest.",
+            "How much of its filesystem, of each, the store leaves free, whoever uses the rest.",
             [](Settings& s, const std::string& t) { s.limits.min_free = parse_share(t); },
             [](const Settings& s) { return exact_share(s.limits.min_free); }},
     Setting{"probation", kText, "SIZE|PERCENT", "20%",

@@ -11,7 +11,8 @@
 namespace weightfs::cli {
 
 /// What the value is in JSON; in a flag or the environment all are text.
-enum class SettingKind { kText, kNumber, kBoolean };
+/// Paths are text with ':' between them, as in PATH, or a list in JSON.
+enum class SettingKind { kText, kPaths, kNumber, kBoolean };
 
 /// One row of the table of settings. Everything that a person sees of a setting comes from here:
 /// its key in the configuration file is `name`, the flag and the variable follow from it.

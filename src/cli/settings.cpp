@@ -149,7 +149,7 @@ std::vector<cache::Tenant> with_models(std::vector<cache::Tenant> tenants,
 }
 
 void work_out_what_was_left_open(Settings& settings, unsigned processors) {
-  if (settings.state.empty()) settings.state = settings.store.string() + "-state";
+  if (settings.state.empty()) settings.state = settings.stores.front().string() + "-state";
   if (settings.hash_threads == 0) settings.hash_threads = std::clamp(processors / 2, 1U, 8U);
   if (settings.fuse_threads == 0) settings.fuse_threads = std::clamp(processors, 2U, 16U);
 }
@@ -157,13 +157,20 @@ void work_out_what_was_left_open(Settings& settings, unsigned processors) {
 /// One inside the other would make wiping the store lose the state, or the store refuse its own
 /// files.
 void check_apart(const Settings& settings) {
-  const std::string store = settings.store.string() + "/";
-  const std::string state = settings.state.string() + "/";
-  if (store.starts_with(state) || state.starts_with(store)) {
+  const auto check = [](const char* one_name, const std::filesystem::path& one,
+                        const char* other_name, const std::filesystem::path& other) {
+    const std::string one_folder = one.string() + "/";
+    const std::string other_folder = other.string() + "/";
+    if (!one_folder.starts_with(other_folder) && !other_folder.starts_with(one_folder)) return;
     throw Error(Errc::kInvalid,
-                fmt::format("store ({}) and state ({}) must be two directories, neither inside the "
-                            "other",
-                            settings.store.string(), settings.state.string()));
+                fmt::format("{} ({}) and {} ({}) must be two directories, neither inside the other",
+                            one_name, one.string(), other_name, other.string()));
+  };
+  for (auto store = settings.stores.begin(); store != settings.stores.end(); ++store) {
+    check("store", *store, "state", settings.state);
+    for (auto other = settings.stores.begin(); other != store; ++other) {
+      check("store", *store, "store", *other);
+    }
   }
 }
 
@@ -185,9 +192,12 @@ void check_strict_keeps(const LoadedSettings& loaded) {
 
 void check_floors(const Settings& settings) {
   if (settings.tenants.empty()) return;
-  const store::Space space = store::space_for(settings.store);
-  cache::check_tenants(settings.tenants,
-                       std::min(settings.limits.capacity.of(space.capacity), space.capacity));
+  std::uint64_t capacity = 0;
+  for (const std::filesystem::path& store : settings.stores) {
+    const store::Space space = store::space_for(store);
+    capacity += std::min(settings.limits.capacity.of(space.capacity), space.capacity);
+  }
+  cache::check_tenants(settings.tenants, capacity);
 }
 
 }  // namespace

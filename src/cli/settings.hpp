@@ -41,7 +41,7 @@ struct ModelSetting {
 /// What the keeper and the daemon are told. A value; made by load_settings, which fills every
 /// member from the setting table (defaults live there and nowhere else).
 struct Settings {
-  std::filesystem::path store;
+  std::vector<std::filesystem::path> stores;  ///< at least one; one for each disk
   std::filesystem::path state;
   std::filesystem::path socket;
   std::string user;  ///< empty: "weightfs" where there is such a user, else "nobody"

@@ -34,9 +34,13 @@ std::string mount_text(const api::Status& status) {
 }
 
 std::string store_text(const api::StoreStatus& store) {
-  if (!store.error.empty()) return "could not be opened, nothing is kept: " + store.error;
+  if (store.volumes.empty()) return "not open";
+  std::string directories;
+  for (const api::VolumeStatus& volume : store.volumes) {
+    directories += (directories.empty() ? "" : ", ") + volume.directory;
+  }
   std::string text =
-      fmt::format("{}: {} in {} files, {} free of {}", store.directory, readable_size(store.bytes),
+      fmt::format("{}: {} in {} files, {} free of {}", directories, readable_size(store.bytes),
                   store.blobs, readable_size(store.free), readable_size(store.capacity));
   if (store.partial_bytes > 0) {
     text += fmt::format(", {} for files being fetched", readable_size(store.partial_bytes));
@@ -51,6 +55,12 @@ std::string store_text(const api::StoreStatus& store) {
 std::string shadow_text(const api::ShadowStatus& shadow) {
   return fmt::format("with a cache {} hits ({} saved), {} misses: {:.1f} % hits", shadow.hits,
                      readable_size(shadow.hit_bytes), shadow.misses, shadow.hit_rate * 100);
+}
+
+std::string volume_text(const api::VolumeStatus& volume) {
+  return fmt::format("{}: {}, {} in files, {} free of {}", volume.directory, volume.state,
+                     readable_size(volume.bytes), readable_size(volume.free),
+                     readable_size(volume.capacity));
 }
 
 std::string policy_text(const api::PolicyStatus& policy) {
@@ -99,6 +109,13 @@ std::string status_text(const api::Status& status) {
                                  status.mode));
   text += line("mount", mount_text(status));
   text += line("store", store_text(status.store));
+  if (!status.store.degraded.empty()) {
+    text += line("degraded", fmt::format("{}{}", status.store.degraded,
+                                         status.store.error.empty() ? "" : "; nothing is kept"));
+  }
+  for (const api::VolumeStatus& volume : status.store.volumes) {
+    if (status.store.volumes.size() > 1) text += line("disk", volume_text(volume));
+  }
   text += line("policy", policy_text(status.policy));
   for (const api::TenantStatus& tenant : status.policy.tenants) {
     text += line("tenant", fmt::format("{}: {}, of at least {} and at most {}", tenant.name,

@@ -20,7 +20,7 @@ std::string boot_id() {
 }  // namespace
 
 store::StoreOptions store_options(const Settings& settings) {
-  return {.directories = {settings.store},
+  return {.directories = settings.stores,
           .allow_network_store = settings.allow_network_store,
           .boot_id = boot_id(),
           .quarantine = {}};

@@ -39,9 +39,30 @@ const char* name_of(fetch::Want want) noexcept {
   return "";
 }
 
+const char* name_of(store::VolumeState state) noexcept {
+  switch (state) {
+    case store::VolumeState::kUsable:
+      return "ok";
+    case store::VolumeState::kSetAside:
+      return "set aside";
+    case store::VolumeState::kNotOpened:
+      return "not opened";
+  }
+  return "";
+}
+
 api::StoreStatus store_status(const store::Store& store) {
   const store::StoreUsage usage = store.usage();
   const std::vector<store::VolumeStatus> volumes = store.volumes();
+  std::vector<api::VolumeStatus> statuses;
+  for (const store::VolumeStatus& volume : volumes) {
+    statuses.push_back({.directory = volume.directory.string(),
+                        .state = name_of(volume.state),
+                        .error = volume.error,
+                        .bytes = volume.usage.bytes,
+                        .capacity = volume.usage.capacity,
+                        .free = volume.usage.free});
+  }
   return {.directory = volumes.empty() ? std::string() : volumes.front().directory.string(),
           .bytes = usage.bytes,
           .blobs = usage.blobs,
@@ -50,7 +71,9 @@ api::StoreStatus store_status(const store::Store& store) {
           .partial_bytes = usage.partial_bytes,
           .evicted_open_bytes = usage.evicted_open_bytes,
           .quarantined = usage.quarantined,
-          .error = store.writable() ? std::string() : store.trouble()};
+          .error = store.writable() ? std::string() : store.trouble(),
+          .degraded = store.trouble(),
+          .volumes = std::move(statuses)};
 }
 
 api::PolicyStatus policy_status(const cache::GovernorStatus& status, const std::string& admission) {

@@ -24,6 +24,15 @@ void each_field(IsValue<api::Passthrough> auto& value, auto&& visit) {
   visit("reason", value.reason);
 }
 
+void each_field(IsValue<api::VolumeStatus> auto& value, auto&& visit) {
+  visit("directory", value.directory);
+  visit("state", value.state);
+  visit("error", value.error);
+  visit("bytes", value.bytes);
+  visit("capacity", value.capacity);
+  visit("free", value.free);
+}
+
 void each_field(IsValue<api::StoreStatus> auto& value, auto&& visit) {
   visit("directory", value.directory);
   visit("bytes", value.bytes);
@@ -34,6 +43,8 @@ void each_field(IsValue<api::StoreStatus> auto& value, auto&& visit) {
   visit("evicted_open_bytes", value.evicted_open_bytes);
   visit("quarantined", value.quarantined);
   visit("error", value.error);
+  visit("degraded", value.degraded);
+  visit("volumes", value.volumes);
 }
 
 void each_field(IsValue<api::CacheStatus> auto& value, auto&& visit) {

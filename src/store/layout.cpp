@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <algorithm>
 #include <array>
@@ -30,9 +31,10 @@ constexpr std::string_view kVersionName = "VERSION";
 // At the root of a filesystem that was made for the store.
 constexpr std::string_view kLostAndFound = "lost+found";
 constexpr std::array<std::string_view, 2> kNamesBeforeVersion{"VERSION.tmp", "lock"};
-constexpr std::array<std::string_view, 11> kNames{
-    kVersionName,   "VERSION.tmp",  "blobs", "index.db", "index.db-journal", "index.db-shm",
-    "index.db-wal", "index.db.tmp", "lock",  "partial",  "quarantine"};
+constexpr std::array<std::string_view, 12> kNames{
+    kVersionName,   "VERSION.tmp",  "blobs",        "index.db", "index.db-journal",
+    "index.db-shm", "index.db-wal", "index.db.tmp", "lock",     "partial",
+    "probe",        "quarantine"};
 
 void make_folder(const fs::path& path) {
   if (::mkdir(path.c_str(), kFolderMode) != 0 && errno != EEXIST) {
@@ -69,6 +71,15 @@ fs::path Layout::parts(const Digest& digest) const {
 
 fs::path Layout::partial(const Digest& key) const {
   return partials() / key.hex();
+}
+
+std::string Layout::root() const {
+  struct statx status{};
+  if (::statx(AT_FDCWD, blobs().c_str(), 0, STATX_INO | STATX_BTIME, &status) != 0) {
+    throw_errno(errno, "stat " + blobs().string());
+  }
+  return fmt::format("{}:{}.{:09}", status.stx_ino, status.stx_btime.tv_sec,
+                     status.stx_btime.tv_nsec);
 }
 
 void Layout::create_directory() const {
@@ -135,6 +146,7 @@ void Layout::initialise() const {
                             directory_.string(), one_line(text), one_line(kVersionText)));
   }
   fs::remove(version().concat(".tmp"), error);
+  fs::remove(probe(), error);
   make_folder(directory_ / "blobs");
   make_folder(blobs());
   make_folder(partials());

@@ -21,6 +21,7 @@ class Layout {
   [[nodiscard]] const std::filesystem::path& directory() const noexcept { return directory_; }
   [[nodiscard]] std::filesystem::path version() const { return directory_ / "VERSION"; }
   [[nodiscard]] std::filesystem::path lock() const { return directory_ / "lock"; }
+  [[nodiscard]] std::filesystem::path probe() const { return directory_ / "probe"; }
   [[nodiscard]] std::filesystem::path index() const { return directory_ / "index.db"; }
   [[nodiscard]] std::filesystem::path blobs() const { return directory_ / "blobs" / "sha256"; }
   [[nodiscard]] std::filesystem::path partials() const { return directory_ / "partial"; }
@@ -32,6 +33,11 @@ class Layout {
   [[nodiscard]] std::filesystem::path parts(const Digest& digest) const;
   /// The folder of a partial blob.
   [[nodiscard]] std::filesystem::path partial(const Digest& key) const;
+
+  /// Tells a store directory from a copy of it, in which every inode differs from the index: the
+  /// copy of a folder has another inode number or, where chance has it, another time of birth.
+  /// Throws Error.
+  [[nodiscard]] std::string root() const;
 
   /// Creates the directory where it is missing. Error(kInvalid) where it is something else.
   void create_directory() const;

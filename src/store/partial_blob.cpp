@@ -59,13 +59,14 @@ void PartialBlob::write(std::uint64_t offset, std::span<const std::byte> data) {
   try {
     write_at(state_->data, offset, data);
   } catch (const Error& error) {
+    state_->volume.health().write_failed(error, data.size());
     throw Error(error.code(), fmt::format("partial blob {}, bytes {}-{}: {}", state_->key.hex(),
                                           offset, offset + data.size(), error.what()));
   }
 }
 
 void PartialBlob::set_written(ByteRange range) {
-  state_->map->set_written(range);
+  state_->volume.health().watch([&] { state_->map->set_written(range); });
 }
 
 bool PartialBlob::clone_from(const Fd& original) {
@@ -75,6 +76,10 @@ bool PartialBlob::clone_from(const Fd& original) {
 }
 
 void PartialBlob::checkpoint() {
+  state_->volume.health().watch([&] { flush(); });
+}
+
+void PartialBlob::flush() {
   const bool synced = state_->names_synced.with([](bool value) { return value; });
   if (!synced) {
     // Once: without its names, flushed data could not be found again.
@@ -86,6 +91,10 @@ void PartialBlob::checkpoint() {
 }
 
 Blob PartialBlob::commit(const Digest& digest, std::span<const Midstate> midstates) {
+  return state_->volume.health().watch([&] { return publish(digest, midstates); });
+}
+
+Blob PartialBlob::publish(const Digest& digest, std::span<const Midstate> midstates) {
   State& state = *state_;
   if (state.map->written_bytes() != state.size) {
     throw Error(Errc::kInternal, "commit of a partial blob that is not complete");
@@ -118,7 +127,8 @@ void PartialBlob::discard() {
 }
 
 void PartialBlob::quarantine(const std::string& reason) {
-  state_->volume.quarantine().take(state_->folder / "data", state_->key, reason);
+  state_->volume.health().watch(
+      [&] { state_->volume.quarantine().take(state_->folder / "data", state_->key, reason); });
   state_->remove_files();
 }
 

@@ -83,6 +83,8 @@ class PartialBlob {
   friend class Volume;
   class State;
   explicit PartialBlob(std::unique_ptr<State> state);
+  void flush();
+  [[nodiscard]] Blob publish(const Digest& digest, std::span<const Midstate> midstates);
   std::unique_ptr<State> state_;
 };
 

@@ -79,9 +79,40 @@ void Store::open_volumes(const StoreOptions& options, Unopenable unopenable) {
 
 bool Store::probe() {
   const std::lock_guard turn(opening_);
-  bool opened = false;
-  for (const auto& slot : *slots()) opened |= slot->probe();
-  return opened;
+  bool any = false;
+  for (const auto& slot : *slots()) {
+    if (!slot->probe()) continue;
+    tidy(*slot->volume());
+    any = true;
+  }
+  return any;
+}
+
+/// What was fetched elsewhere while it was away needs no second place.
+void Store::tidy(Volume& volume) {
+  for (const PartialKey& key : volume.idle_partials()) {
+    const bool elsewhere = std::ranges::any_of(opened(), [&](const Volume* other) {
+      return other->contains(key) ||
+             (other != &volume && other->partial_use(key) != PartialUse::kNone);
+    });
+    try {
+      if (elsewhere) volume.discard_partial(key);
+    } catch (const Error& error) {
+      log_.warning("{}", error.what());
+    }
+  }
+}
+
+template <class Change>
+void Store::each_usable(const Change& change) {
+  for (Volume* const volume : opened()) {
+    if (!volume->usable()) continue;
+    try {
+      change(*volume);
+    } catch (const Error&) {
+      if (volume->usable()) throw;
+    }
+  }
 }
 
 std::shared_ptr<const Store::Slots> Store::slots() const {
@@ -186,33 +217,48 @@ std::optional<std::vector<Midstate>> Store::midstates(const Digest& digest) cons
 std::unique_ptr<PartialBlob> Store::partial(const PartialKey& key, std::uint64_t size) {
   const NameLocks::Turn turn(placing_, key);
   for (Volume* const volume : opened()) {
-    if (volume->partial_use(key) != PartialUse::kNone) return volume->partial(key, size);
+    const PartialUse use = volume->partial_use(key);
+    const bool wanted =
+        use == PartialUse::kFilling || (use == PartialUse::kIdle && volume->usable());
+    if (!wanted) continue;
+    try {
+      return volume->partial(key, size);
+    } catch (const Error&) {
+      if (volume->usable()) throw;
+    }
   }
+  return place(key, size);
+}
+
+std::unique_ptr<PartialBlob> Store::place(const PartialKey& key, std::uint64_t size) {
   struct Candidate {
     Volume* volume;
     StoreUsage usage;
   };
   std::vector<Candidate> candidates;
-  for (const auto& slot : *slots()) {
-    if (slot->usable()) candidates.push_back({slot->volume(), slot->volume()->usage()});
-  }
-  if (candidates.empty()) {
-    const std::string why = trouble();
-    throw Error(Errc::kIo, why.empty() ? "the store is not open" : why);
+  for (Volume* const volume : opened()) {
+    if (volume->usable()) candidates.push_back({volume, volume->usage()});
   }
   // Those that share a filesystem take turns.
   std::ranges::sort(candidates, [](const Candidate& left, const Candidate& right) {
     return std::pair(left.usage.free, right.usage.bytes + right.usage.partial_bytes) >
            std::pair(right.usage.free, left.usage.bytes + left.usage.partial_bytes);
   });
+  std::exception_ptr full;
   for (const Candidate& candidate : candidates) {
     try {
       return candidate.volume->partial(key, size);
-    } catch (const Error&) {
-      if (&candidate == &candidates.back()) throw;
+    } catch (const Error& error) {
+      if (error.code() == Errc::kNoSpace) {
+        full = std::current_exception();
+      } else if (candidate.volume->usable()) {
+        throw;
+      }
     }
   }
-  throw Error(Errc::kInternal, "no volume was tried");
+  if (full) std::rethrow_exception(full);
+  const std::string why = trouble();
+  throw Error(Errc::kIo, why.empty() ? "the store is not open" : why);
 }
 
 PartialUse Store::partial_use(const PartialKey& key) const {
@@ -228,16 +274,16 @@ std::uint64_t Store::partial_bytes(const PartialKey& key) const {
 }
 
 void Store::discard_partial(const PartialKey& key) {
-  for (Volume* const volume : opened()) volume->discard_partial(key);
+  each_usable([&](Volume& volume) { volume.discard_partial(key); });
 }
 
 void Store::discard_partials_but(const std::unordered_set<PartialKey>& kept) {
-  for (Volume* const volume : opened()) volume->discard_partials_but(kept);
+  each_usable([&](Volume& volume) { volume.discard_partials_but(kept); });
 }
 
 std::uint64_t Store::remove(const Digest& digest) {
   std::uint64_t bytes = 0;
-  for (Volume* const volume : opened()) bytes += volume->remove(digest);
+  each_usable([&](Volume& volume) { bytes += volume.remove(digest); });
   return bytes;
 }
 

@@ -46,7 +46,9 @@ enum class Unopenable {
 /// legal, too: then everything is a miss, and nothing can be written. Volumes can be opened at any
 /// time, and stay until the end.
 ///
-/// A blob is where it was filled. The same one can be in two volumes, after one of them was out of
+/// A volume whose disk fails a write is set aside: nothing new goes there, and its blobs are served
+/// as long as they can be read. A slow disk is a good one. A blob is where it was filled. The same
+/// one can be in two volumes, after one of them was out of
 /// reach; then the first that has it counts, and remove() removes both. Thread-safe; no lock is
 /// held while a volume works, but for open_volumes(), of which there is one at a time.
 class Store {
@@ -66,10 +68,11 @@ class Store {
   /// with kTryLater also kPermission) is dealt with as `unopenable` says.
   void open_volumes(const StoreOptions& options, Unopenable unopenable = Unopenable::kRefuse);
 
-  /// Looks after the volumes that cannot be used: opens those that could not be opened. Each is
-  /// tried after a few seconds, and less and less often up to once a minute. To be called every
-  /// second or so, by one thread, which may have to wait for a disk. True if one was opened: what
-  /// is in the store has to be counted anew.
+  /// Looks after the volumes that cannot be used: opens those that could not be opened, and tries
+  /// whether those that were set aside can be written again. Each is tried after a few seconds, and
+  /// less and less often up to once a minute. To be called every second or so, by one thread, which
+  /// may have to wait for a disk. True if one can be used again: what is in the store has to be
+  /// counted anew.
   bool probe();
 
   /// In the order of the directories. Asks the disks for their space.
@@ -93,8 +96,9 @@ class Store {
   void mark_verified(const Digest& digest);
   [[nodiscard]] std::optional<std::vector<Midstate>> midstates(const Digest& digest) const;
 
-  /// Resumes the partial blob of this key where there is one, else creates it on the volume that
-  /// has the most room. Error as of Volume::partial; kIo where no volume can be written to.
+  /// Resumes the partial blob of this key where there is one on a usable volume, else creates it on
+  /// the one that has the most room; on the next one if that fails or is full. Error as of
+  /// Volume::partial, kNoSpace if any is full; kIo where no volume can be written to.
   [[nodiscard]] std::unique_ptr<PartialBlob> partial(const PartialKey& key, std::uint64_t size);
   [[nodiscard]] PartialUse partial_use(const PartialKey& key) const;
   [[nodiscard]] std::uint64_t partial_bytes(const PartialKey& key) const;
@@ -104,8 +108,8 @@ class Store {
   /// named.
   void discard_partials_but(const std::unordered_set<PartialKey>& kept);
 
-  /// Unlinks a blob, wherever it is; whoever has it open keeps it. Returns the bytes given back, 0
-  /// if there was none.
+  /// Unlinks a blob wherever it can be done; whoever has it open keeps it. Returns the bytes given
+  /// back, 0 if there was none. What is on a volume that is set aside stays.
   std::uint64_t remove(const Digest& digest);
   void quarantine(const Digest& digest, const std::string& reason,
                   const std::optional<Identity>& identity = std::nullopt);
@@ -118,6 +122,11 @@ class Store {
 
   [[nodiscard]] std::shared_ptr<const Slots> slots() const;
   [[nodiscard]] std::vector<Volume*> opened() const;
+  [[nodiscard]] std::unique_ptr<PartialBlob> place(const PartialKey& key, std::uint64_t size);
+  void tidy(Volume& volume);
+  /// Error only if it is not that the volume has to be set aside.
+  template <class Change>
+  void each_usable(const Change& change);
   [[nodiscard]] Volume* with_blob(const Digest& digest) const;
 
   const Clock& clock_;

@@ -59,8 +59,13 @@ std::optional<std::vector<Midstate>> Volume::midstates(const Digest& digest) con
 }
 
 std::unique_ptr<PartialBlob> Volume::partial(const PartialKey& key, std::uint64_t size) {
-  return std::unique_ptr<PartialBlob>(
-      new PartialBlob(std::make_unique<PartialBlob::State>(*state_, key, size)));
+  try {
+    return std::unique_ptr<PartialBlob>(
+        new PartialBlob(std::make_unique<PartialBlob::State>(*state_, key, size)));
+  } catch (const Error& error) {
+    state_->health().write_failed(error, size);
+    throw;
+  }
 }
 
 bool Volume::in_use(const Digest& digest) const {
@@ -84,7 +89,10 @@ void Volume::discard_partial(const PartialKey& key) {
   PartialTable::Claim claim = state_->partials().claim(key);
   std::error_code error;
   std::filesystem::remove_all(state_->layout().partial(key), error);
-  if (error) throw_errno(error.value(), "remove " + state_->layout().partial(key).string());
+  if (error) {
+    state_->health().watch(
+        [&] { throw_errno(error.value(), "remove " + state_->layout().partial(key).string()); });
+  }
   claim.forget();
 }
 
@@ -95,12 +103,12 @@ void Volume::discard_partials_but(const std::unordered_set<PartialKey>& kept) {
 }
 
 std::uint64_t Volume::remove(const Digest& digest) {
-  return state_->remove(digest);
+  return state_->health().watch([&] { return state_->remove(digest); });
 }
 
 void Volume::quarantine(const Digest& digest, const std::string& reason,
                         const std::optional<Identity>& identity) {
-  state_->quarantine_blob(digest, identity, reason);
+  state_->health().watch([&] { state_->quarantine_blob(digest, identity, reason); });
 }
 
 VerifyOutcome Volume::verify(const Digest& digest,
@@ -119,7 +127,7 @@ VerifyOutcome Volume::verify(const Digest& digest,
   const std::optional<std::vector<Midstate>> recorded = midstates(digest);
   const Rehash found = rehash(blob, recorded.value_or(std::vector<Midstate>()), progress);
   if (!found.intact) {
-    state_->quarantine_blob(digest, identity, found.fault);
+    quarantine(digest, found.fault, identity);
     return VerifyOutcome::kCorrupt;
   }
   state_->mark_verified(digest);
@@ -145,6 +153,26 @@ std::vector<Digest> Volume::list() const {
 
 const std::filesystem::path& Volume::directory() const noexcept {
   return state_->layout().directory();
+}
+
+bool Volume::usable() const noexcept {
+  return state_->health().usable();
+}
+
+std::string Volume::trouble() const {
+  return state_->health().trouble();
+}
+
+void Volume::probe() {
+  state_->probe();
+}
+
+bool Volume::was_replaced() const {
+  return state_->was_replaced();
+}
+
+std::vector<PartialKey> Volume::idle_partials() const {
+  return state_->partials().all_idle();
 }
 
 std::uint64_t Volume::filesystem() const noexcept {

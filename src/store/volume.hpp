@@ -109,6 +109,21 @@ class Volume {
   /// the bytes hashed since its last call and may throw to stop.
   VerifyOutcome verify(const Digest& digest, const std::function<void(std::uint64_t)>& progress);
 
+  /// Partial blobs that nobody fills. In memory.
+  [[nodiscard]] std::vector<PartialKey> idle_partials() const;
+
+  /// False once a write failed, whoever tried it, for a reason of the disk's: an I/O error, a
+  /// filesystem that was made read-only, a directory that is gone. Blobs can be found all the same,
+  /// as far as they can be read. A full disk is usable.
+  [[nodiscard]] bool usable() const noexcept;
+  /// Why it is not usable, or that it is full; empty if all is well.
+  [[nodiscard]] std::string trouble() const;
+  /// Writes, flushes and removes a small file; then it is usable. Error if that fails; kNotFound
+  /// where the directory is not the one that was opened.
+  void probe();
+  /// Whether another directory stands in its place, as after the disk was changed.
+  [[nodiscard]] bool was_replaced() const;
+
   [[nodiscard]] StoreUsage usage() const;
   [[nodiscard]] std::vector<Digest> list() const;
   [[nodiscard]] const std::filesystem::path& directory() const noexcept;

@@ -23,17 +23,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kRowsPerTransaction = 4096;
 
-/// Tells a store directory from a copy of it, in which every inode differs from the index: the copy
-/// of a folder has another inode number or, where chance has it, another time of birth.
-std::string root_of(const Layout& layout) {
-  struct statx status{};
-  if (::statx(AT_FDCWD, layout.blobs().c_str(), 0, STATX_INO | STATX_BTIME, &status) != 0) {
-    throw_errno(errno, "stat " + layout.blobs().string());
-  }
-  return fmt::format("{}:{}.{:09}", status.stx_ino, status.stx_btime.tv_sec,
-                     status.stx_btime.tv_nsec);
-}
-
 /// Whether `.parts` is there, whole, and gives the blob another size.
 bool contradicts_parts(const Layout& layout, const BlobFiles::Found& found) {
   if (!found.has_parts) return false;
@@ -45,7 +34,7 @@ bool contradicts_parts(const Layout& layout, const BlobFiles::Found& found) {
 
 void Volume::State::open_index() {
   if (lock_.taken_over()) Index::leave_locks_behind(layout_.index());
-  index_ = Index::open(layout_.index(), root_of(layout_));
+  index_ = Index::open(layout_.index(), root_);
   if (!index_) {
     rebuild_index();
     return;
@@ -54,7 +43,7 @@ void Volume::State::open_index() {
 }
 
 void Volume::State::rebuild_index() {
-  index_ = Index::create(layout_.index(), root_of(layout_));
+  index_ = Index::create(layout_.index(), root_);
   std::vector<IndexRow> rows;
   std::vector<Digest> wrong_size;
   std::size_t count = 0;

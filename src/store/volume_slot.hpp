@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace weightfs::store {
 
@@ -29,16 +30,21 @@ class VolumeSlot {
   [[nodiscard]] const std::filesystem::path& directory() const noexcept {
     return options_.directory;
   }
-  /// Null until it could be opened; then the same one for good.
+  /// Null until it could be opened. Stays valid, also after another has taken its place because
+  /// the disk was changed.
   [[nodiscard]] Volume* volume() const noexcept { return opened_.load(std::memory_order_acquire); }
   /// Error as of Volume::open. Nothing happens if it is open.
   void open();
   /// It is to be opened later, because of `error`.
   void put_off(const Error& error);
-  /// If its time has come, tries what did not work. True if it was opened.
+  /// If its time has come, tries what did not work. True if that works now.
   bool probe();
 
-  [[nodiscard]] bool usable() const { return volume() != nullptr; }
+  /// Whether it can be written to.
+  [[nodiscard]] bool usable() const {
+    const Volume* const opened = volume();
+    return opened && opened->usable();
+  }
   /// What is wrong, as a sentence with the directory; empty if nothing is.
   [[nodiscard]] std::string trouble() const;
   [[nodiscard]] VolumeStatus status() const;
@@ -47,12 +53,16 @@ class VolumeSlot {
   const VolumeOptions options_;
   const Clock& clock_;
   const Log log_;
+  void mend();
+
   std::unique_ptr<Volume> volume_;
   std::atomic<Volume*> opened_ = nullptr;
   [[nodiscard]] std::string error() const;
 
   Synchronized<std::string> opening_error_;
   ProbeSchedule schedule_;
+  bool waiting_ = false;  ///< for the next probe
+  std::vector<std::unique_ptr<Volume>> replaced_;
 };
 
 }  // namespace weightfs::store

@@ -9,6 +9,12 @@
 
 #include <fmt/format.h>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cerrno>
+#include <span>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -67,6 +73,8 @@ Volume::State::State(const VolumeOptions& options, const Clock& clock, Log log)
       log_(std::move(log)),
       lock_(take_directory(layout_, options, log_)),
       filesystem_(device_of(layout_.directory())),
+      root_(layout_.root()),
+      health_(layout_.directory(), log_),
       files_(layout_),
       quarantine_(layout_.quarantine(), options.quarantine, clock_, log_),
       touches_(clock_) {
@@ -99,6 +107,7 @@ StoreUsage Volume::State::usage() const {
     const Space space = space_of(layout_.directory());
     usage.capacity = space.capacity;
     usage.free = space.free;
+    health_.found_room(space.free);
   } catch (const Error& error) {
     log_.debug("{}", error.what());  // removed, or its disk has failed: there is no room
   }
@@ -115,6 +124,7 @@ void Volume::State::index_failed(const Error& error) const {
 }
 
 std::optional<IndexRow> Volume::State::row(const Digest& digest) const {
+  if (root_gone_) return std::nullopt;
   if (gone_.with([&](const auto& gone) { return gone.contains(digest); })) return std::nullopt;
   try {
     return index_->find(digest);
@@ -165,6 +175,7 @@ Volume::State::Lookup Volume::State::heal(const Digest& digest) {
     case Presence::kIntact:
       break;
     case Presence::kMissing:
+      if (!check_root()) break;
       log_.warning("the file of blob {} is gone; it will be fetched again", digest.hex());
       forget(digest);
       break;
@@ -208,6 +219,7 @@ void Volume::State::take_away(const Digest& digest, const std::function<void()>&
     try {
       change();
     } catch (const Error& error) {
+      health_.write_failed(error);
       log_.warning("blob {} goes without its row: {}", digest.hex(), error.what());
     }
   };
@@ -277,6 +289,7 @@ void Volume::State::mark_verified(const Digest& digest) {
   try {
     index_->set_verified(digest, boot_);
   } catch (const Error& error) {
+    health_.write_failed(error);
     log_.warning("blob {} will be checked again: {}", digest.hex(), error.what());
   }
 }
@@ -287,8 +300,54 @@ void Volume::State::touch(const Digest& digest) {
   try {
     index_->set_last_used(uses);
   } catch (const Error& error) {
+    health_.write_failed(error);
     log_.warning("{} uses of blobs are not recorded: {}", uses.size(), error.what());
   }
+}
+
+bool Volume::State::check_root() const {
+  std::string found;
+  try {
+    found = layout_.root();
+  } catch (const Error& error) {
+    health_.write_failed(error);
+  }
+  const bool gone = found != root_;
+  if (gone && !found.empty()) {
+    health_.write_failed(Error(
+        Errc::kNotFound, layout_.directory().string() + " is not the directory that was opened"));
+  }
+  root_gone_ = gone;
+  return !gone;
+}
+
+bool Volume::State::was_replaced() const {
+  std::error_code error;
+  if (!fs::is_directory(layout_.directory(), error)) return false;
+  try {
+    return layout_.root() != root_;
+  } catch (const Error& missing) {
+    return missing.code() == Errc::kNotFound;  // an empty one
+  }
+}
+
+void Volume::State::probe() {
+  if (layout_.root() != root_) {
+    throw Error(Errc::kNotFound, layout_.directory().string() + " is another directory");
+  }
+  root_gone_ = false;
+  const fs::path path = layout_.probe();
+  const Fd file = open_file(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  write_at(file, 0, std::as_bytes(std::span(std::string_view("probe\n"))));
+  if (::fsync(file.value()) != 0) throw_errno(errno, "flush " + path.string());
+  if (::unlink(path.c_str()) != 0) throw_errno(errno, "remove " + path.string());
+  // Also where partial blobs are made.
+  const fs::path folder = layout_.partials() / "probe.tmp";
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
+    throw_errno(errno, "create " + folder.string());
+  }
+  if (::rmdir(folder.c_str()) != 0) throw_errno(errno, "remove " + folder.string());
+  health_.recovered();
 }
 
 void Volume::State::renew_parts(const Blob& blob, const std::vector<Midstate>& midstates) {

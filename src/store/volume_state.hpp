@@ -14,6 +14,7 @@
 #include "store/quarantine.hpp"
 #include "store/touch_batch.hpp"
 #include "store/volume.hpp"
+#include "store/volume_health.hpp"
 
 #include <atomic>
 #include <filesystem>
@@ -46,6 +47,11 @@ class Volume::State {
   [[nodiscard]] Quarantine& quarantine() noexcept { return quarantine_; }
   [[nodiscard]] const Index& index() const noexcept { return *index_; }
   [[nodiscard]] StoreUsage usage() const;
+  [[nodiscard]] VolumeHealth& health() noexcept { return health_; }
+  [[nodiscard]] const VolumeHealth& health() const noexcept { return health_; }
+  /// As Volume.
+  [[nodiscard]] bool was_replaced() const;
+  void probe();
   [[nodiscard]] bool in_use(const Digest& digest) const { return open_blobs_.held(digest); }
 
   /// The row, or nothing where the index fails: then the store is all misses, and says so once.
@@ -98,6 +104,8 @@ class Volume::State {
   /// Lets `file` remove what stands under the name, between the two changes of its row.
   void take_away(const Digest& digest, const std::function<void()>& file);
   void forget(const Digest& digest);
+  /// Whether the directory is the one that was opened; until it is again, all blobs are missing.
+  bool check_root() const;
   void index_failed(const Error& error) const;
   [[nodiscard]] std::int64_t wall_seconds() const;
 
@@ -108,6 +116,9 @@ class Volume::State {
   const Log log_;
   const ProcessLock lock_;
   const std::uint64_t filesystem_;
+  const std::string root_;  ///< tells this directory from any other that may stand there later
+  mutable std::atomic<bool> root_gone_ = false;
+  mutable VolumeHealth health_;
   BlobFiles files_;
   std::unique_ptr<Index> index_;
   Quarantine quarantine_;

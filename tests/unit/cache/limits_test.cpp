@@ -6,6 +6,9 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <span>
+#include <vector>
+
 namespace weightfs::cache {
 namespace {
 
@@ -55,6 +58,73 @@ TEST_CASE("a capacity above the disk is the disk") {
   const policy::Budget found = budget(limits, usage(0, 1000));
   CHECK(found.capacity == 1000);
   CHECK(found.probation == 1000);
+}
+
+/// On a filesystem of its own, of 1000 bytes, but for what is said otherwise.
+store::VolumeStatus volume(std::uint64_t filesystem, std::uint64_t ours, std::uint64_t free,
+                           store::VolumeState state = store::VolumeState::kUsable) {
+  return {.directory = {},
+          .state = state,
+          .error = {},
+          .filesystem = filesystem,
+          .usage = usage(ours, free)};
+}
+
+TEST_CASE("the budget of several disks is the sum, each with its own shares") {
+  const Limits limits{.capacity = {.percent = 50}, .min_free = {.percent = 10}};
+  const std::vector volumes{volume(1, 200, 800), volume(2, 300, 150)};
+  const policy::Budget found = budget(limits, volumes);
+  CHECK(found.capacity == 500 + 350);  // 150 free on the second one, of which 100 are to stay
+  CHECK(found.used == 500);
+  CHECK(found.probation == 200);
+  CHECK(budget(limits, std::span<const store::VolumeStatus>()).capacity == 0);
+}
+
+TEST_CASE("a capacity in bytes is that of all disks") {
+  const Limits limits{.capacity = {.bytes = 1200}, .min_free = {.bytes = 100}};
+  CHECK(budget(limits, std::vector{volume(1, 0, 1000), volume(2, 0, 1000)}).capacity == 1200);
+  CHECK(budget(limits, std::vector{volume(1, 0, 400), volume(2, 0, 500)}).capacity == 700);
+  CHECK(budget(limits, std::vector{volume(1, 0, 1000), volume(2, 0, 1000)}).probation == 240);
+}
+
+TEST_CASE("directories on one filesystem share its room") {
+  const Limits limits{.capacity = {.percent = 50}, .min_free = {}};
+  const policy::Budget found =
+      budget(limits, std::vector{volume(1, 100, 700), volume(1, 200, 700)});
+  CHECK(found.capacity == 500);
+  CHECK(found.used == 300);
+}
+
+TEST_CASE("a disk that is set aside has no room, and what is on it is no burden") {
+  using enum store::VolumeState;
+  const Limits limits{.capacity = {.percent = 50}, .min_free = {}};
+  const policy::Budget found =
+      budget(limits, std::vector{volume(1, 100, 900), volume(2, 300, 700, kSetAside),
+                                 volume(3, 0, 0, kNotOpened)});
+  CHECK(found.capacity - found.used == 400);
+  CHECK(found.capacity == 800);
+  CHECK(found.probation == 100);
+}
+
+TEST_CASE("a file has to fit on one disk") {
+  using enum store::VolumeState;
+  const Limits limits{.capacity = {.percent = 80}, .min_free = {.bytes = 100}};
+  const std::vector volumes{volume(1, 500, 500), volume(2, 600, 150),
+                            volume(3, 0, 1000, kSetAside)};
+  CHECK(headroom(limits, volumes) == 300);
+  CHECK(largest_file(limits, volumes) == 800);
+  CHECK(headroom({.capacity = {.bytes = 1200}, .min_free = {}}, volumes) == 100);
+  CHECK(largest_file({.capacity = {.bytes = 600}, .min_free = {}}, volumes) == 600);
+  CHECK(headroom(limits, {}) == 0);
+}
+
+TEST_CASE("a capacity above all disks is told") {
+  const std::vector volumes{volume(1, 0, 1000), volume(2, 0, 1000)};
+  CHECK(capacity_excess({.capacity = {.bytes = 2000}}, volumes).empty());
+  CHECK(capacity_excess({}, volumes).empty());
+  CHECK(capacity_excess({.capacity = {.bytes = 2048}}, volumes) ==
+        "the capacity of 2KiB is more than the disk has; it is taken as 2.00 kB");
+  CHECK(capacity_excess({.capacity = {.bytes = 2048}}, {}).empty());
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ struct Bench {
 
   Bench() {
     fs::create_directory(mount);
-    settings.store = root / "store";
+    settings.stores = {root / "disk", root / "store"};
     settings.state = root / "state";
     settings.socket = root / "s";
   }
@@ -80,21 +80,29 @@ TEST_CASE("links in a circle are left to whoever opens the path") {
 TEST_CASE("every path of the settings is looked at") {
   const Bench bench;
   CHECK(bench.accepted(bench.settings));
-  for (fs::path cli::Settings::* const path : {&cli::Settings::store, &cli::Settings::state,
-                                               &cli::Settings::socket, &cli::Settings::ca_bundle}) {
+  for (fs::path cli::Settings::* const path :
+       {&cli::Settings::state, &cli::Settings::socket, &cli::Settings::ca_bundle}) {
     cli::Settings settings = bench.settings;
     settings.*path = bench.mount / "x";
+    CHECK_FALSE(bench.accepted(settings));
+  }
+  for (const std::size_t each : {0U, 1U}) {
+    cli::Settings settings = bench.settings;
+    settings.stores[each] = bench.mount / "x";
     CHECK_FALSE(bench.accepted(settings));
   }
 }
 
 TEST_CASE("a mount point inside the store or the state is refused, one beside it is not") {
   const Bench bench;
-  for (fs::path cli::Settings::* const path : {&cli::Settings::store, &cli::Settings::state}) {
+  using Of = fs::path& (*)(cli::Settings&);
+  for (const Of path :
+       {Of([](cli::Settings& settings) -> fs::path& { return settings.state; }),
+        Of([](cli::Settings& settings) -> fs::path& { return settings.stores[1]; })}) {
     cli::Settings settings = bench.settings;
-    settings.*path = bench.root;
+    path(settings) = bench.root;
     CHECK_FALSE(bench.accepted(settings));
-    settings.*path = bench.root / "mod";
+    path(settings) = bench.root / "mod";
     CHECK(bench.accepted(settings));
   }
 }

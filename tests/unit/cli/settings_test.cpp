@@ -55,7 +55,7 @@ TEST_CASE("settings without any source are the documented defaults") {
   const Sources sources;
   const LoadedSettings loaded = load_settings(sources.value);
   const Settings& s = loaded.settings;
-  CHECK(s.store == "/var/lib/weightfs/store");
+  CHECK(s.stores == std::vector<std::filesystem::path>{"/var/lib/weightfs/store"});
   CHECK(s.state == "/var/lib/weightfs/store-state");
   CHECK(s.socket == "/run/weightfs/control.sock");
   CHECK(s.user.empty());
@@ -97,7 +97,7 @@ TEST_CASE("flag wins over environment over file over default, and each value kno
                                {"WEIGHTFS_VERIFY", "strict"}};
   sources.value.flags = {{"store", "/flag"}, {"verify", "stream"}};
   const LoadedSettings loaded = load_settings(sources.value);
-  CHECK(loaded.settings.store == "/flag");
+  CHECK(loaded.settings.stores == std::vector<std::filesystem::path>{"/flag"});
   CHECK(loaded.settings.state == "/flag-state");
   CHECK(loaded.settings.deadline == 5min);
   CHECK(loaded.settings.connections == 7);
@@ -159,6 +159,16 @@ TEST_CASE("an unknown key is refused with the nearest known one") {
              ContainsSubstring(R"(models[0]: unknown key "nmae"; did you mean "name"?)"));
 }
 
+TEST_CASE("the store can be several directories") {
+  const std::vector<std::filesystem::path> both{"/a", "/b/c"};
+  for (const char* config : {R"({"store": ["/a", "/b/c/"]})", R"({"store": "/a:/b/c"})"}) {
+    const LoadedSettings loaded = load_settings(Sources(config).value);
+    CHECK(loaded.settings.stores == both);
+    CHECK(loaded.settings.state == "/a-state");
+    CHECK(effective(loaded, "store").value == "/a:/b/c");
+  }
+}
+
 TEST_CASE("a bad value is refused where it stands") {
   for (const char* config :
        {R"({"store": 5})",
@@ -184,6 +194,14 @@ TEST_CASE("a bad value is refused where it stands") {
         R"({"models": [{"name": "a", "source": "b"}, {"name": "a", "source": "c"}]})",
         R"({"store": "/a", "state": "/a/b"})",
         R"({"store": "/a/b", "state": "/a"})",
+        R"({"store": []})",
+        R"({"store": ["/a", 5]})",
+        R"({"store": ["/a", "b"]})",
+        R"({"store": ["/a:/b"]})",
+        R"({"store": "/a:"})",
+        R"({"store": "/a:/b:/a"})",
+        R"({"store": ["/a", "/b", "/b/c"]})",
+        R"({"store": ["/a", "/b"], "state": "/b/state"})",
         R"([])",
         R"({)",
         "",

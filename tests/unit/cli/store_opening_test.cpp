@@ -14,7 +14,7 @@ using namespace weightfs::tests;
 TEST_CASE("a store that cannot be opened is refused, but not where readers wait already") {
   const SystemClock clock;
   store::Store store(clock, Log::silent());
-  const cli::Settings settings{.store = "/sys/weightfs/store"};  // nobody can make one there
+  const cli::Settings settings{.stores = {"/sys/weightfs/store"}};  // nobody can make one there
   CHECK_THROWS_AS(cli::open_volumes(store, settings, cli::Mount::kNew), Error);
   CHECK(store.volumes().empty());
   cli::open_volumes(store, settings, cli::Mount::kTakenOver);
@@ -27,7 +27,7 @@ TEST_CASE("what a person has to mend is refused in any case") {
   const TemporaryDirectory directory;
   const SystemClock clock;
   store::Store store(clock, Log::silent());
-  const cli::Settings settings{.store = directory.path()};
+  const cli::Settings settings{.stores = {directory.path()}};
   write_file_durably(directory.path() / "thesis.tex", "years of work");
   CHECK_THROWS_AS(cli::open_volumes(store, settings, cli::Mount::kTakenOver), Error);
   CHECK(store.volumes().empty());

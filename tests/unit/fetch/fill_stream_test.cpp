@@ -232,6 +232,11 @@ TEST_CASE_METHOD(FetchFixture,
   fill.reset();
   REQUIRE(eventually([&] { return fetcher().fills().empty(); }));
   CHECK(fetcher().streaming_bytes() == 0);
+  CHECK(fetcher().fill(wanted)->progress().streaming);  // its disk is set aside
+  REQUIRE(eventually([&] { return fetcher().fills().empty(); }));
+  CHECK_FALSE(store->probe());
+  clock.advance(store::ProbeSchedule::kFirst);
+  CHECK(store->probe());
   fill = fetcher().fill(wanted);
   CHECK_FALSE(fill->progress().streaming);
   fill->want(Want::kFile);

@@ -56,9 +56,23 @@ LoopFilesystem::LoopFilesystem(Kind kind) : kind_(kind) {
 LoopFilesystem::LoopFilesystem(std::uint64_t bytes, Kind kind) : LoopFilesystem(kind) {
   write_text(image(), "");
   fs::resize_file(image(), bytes);
-  const std::string_view make = kind == Kind::kXfs ? "mkfs.xfs -q -f -m reflink=1"  //
-                                                   : "mkfs.ext4 -q -F -m 0";
+  make();
+  mount();
+}
+
+void LoopFilesystem::make() const {
+  const std::string_view make = kind_ == Kind::kXfs ? "mkfs.xfs -q -f -m reflink=1"  //
+                                                    : "mkfs.ext4 -q -F -m 0";
   run(fmt::format("PATH=$PATH:/sbin:/usr/sbin {} {}", make, image().string()));
+}
+
+void LoopFilesystem::replace() {
+  const std::uintmax_t bytes = fs::file_size(image());
+  ::umount2(mountpoint_.c_str(), MNT_DETACH);
+  fs::remove(image());
+  write_text(image(), "");
+  fs::resize_file(image(), bytes);
+  make();
   mount();
 }
 

@@ -38,11 +38,14 @@ class LoopFilesystem {
   void remount_read_only();
   /// From now on everything is answered with EIO (EXT4_IOC_SHUTDOWN), and nothing more is written.
   void fail();
+  /// Another disk, an empty one, takes its place; what is open on the first one goes on there.
+  void replace();
   /// Drops the page cache of one file, so that the next read asks the disk.
   static void forget_pages(const std::filesystem::path& file);
 
  private:
   explicit LoopFilesystem(Kind kind);
+  void make() const;
   void mount();
 
   Kind kind_;
