@@ -2,6 +2,9 @@
 // Copyright the weightfs authors
 #include "cli/model_changes.hpp"
 
+#include "base/error.hpp"
+#include "snapshot/pinned_reference.hpp"
+
 #include <algorithm>
 
 namespace weightfs::cli {
@@ -9,6 +12,15 @@ namespace weightfs::cli {
 namespace {
 
 using Kind = ModelChange::Kind;
+
+/// As the catalog has it. One that is no source is told of when it is added.
+std::string normal(const std::string& source) {
+  try {
+    return snapshot::PinnedReference::parse(source).text();
+  } catch (const Error&) {
+    return source;
+  }
+}
 
 /// What is to be done to a model that is there.
 void compare(const catalog::Model& model, const ModelSetting& setting,
@@ -18,8 +30,9 @@ void compare(const catalog::Model& model, const ModelSetting& setting,
     changes.push_back({.kind = kind, .name = model.name, .source = source});
   };
   if (!model.declared) add(Kind::kAdopt);
-  const bool moves = model.source != setting.source;
-  if (moves) add(Kind::kResource, setting.source);
+  const std::string source = normal(setting.source);
+  const bool moves = model.source != source;
+  if (moves) add(Kind::kResource, source);
   if (setting.pin && !model.pin) add(Kind::kPin);
   if (!setting.pin && model.pin && model.pin->reason == kDeclaredPin) add(Kind::kUnpin);
   if (setting.confirm && (moves || (model.confirmed && model.confirmed != model.current))) {

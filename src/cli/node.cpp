@@ -72,7 +72,7 @@ fetch::FetcherOptions fetcher_options(const Settings& settings, cache::Cache& ca
   options.fill_bandwidth = settings.fill_bandwidth;
   options.write_bandwidth = settings.write_bandwidth;
   options.yield_to_readers = settings.yield_to_readers;
-  options.disks = {settings.store};
+  options.disks = settings.stores;
   options.anybody_reads = std::move(anybody_reads);
   options.stall_timeout = settings.stall_timeout;
   options.deadline = settings.deadline;
@@ -98,16 +98,9 @@ Node::Node(Configuration configuration, Sockets sockets, keeper::Session session
         }
         return catalog::Catalog(settings_.state, clock_, log.named("catalog"));
       })),
-      http_(http_options(settings_)),
-      sources_(http_),
-      records_(memory_),
-      incarnations_(records_),
-      reactions_(catalog_, incarnations_, last_errors_, log.named("fill")),
-      checks_({.store = store_, .incarnations = incarnations_, .last_errors = last_errors_},
-              settings_.verify_open, log.named("check")),
-      events_({.file = settings.state / "events.jsonl", .file_bytes = settings.event_log_size},
+      events_({.file = settings_.state / "events.jsonl", .file_bytes = settings_.event_log_size},
               clock_, log.named("events")),
-      http_(http_options(settings)),
+      http_(http_options(settings_)),
       sources_(http_),
       records_(memory_),
       incarnations_(records_),
@@ -143,7 +136,6 @@ Node::Node(Configuration configuration, Sockets sockets, keeper::Session session
                    .last_errors = last_errors_,
                    .checks = checks_,
                    .log = records_,
-                   .clock = clock_,
                    .events = telemetry::Events(events_)}),
       backings_(keeper_),
       modes_(backings_, memory_, log.named("passthrough")),
@@ -398,7 +390,7 @@ void Node::set_mode(cache::Mode mode) {
   }
   if (prod && !store_.readable()) {
     open_volumes(store_, settings_, Mount::kNew);
-    volume_opened();
+    volume_returned();
   }
   // What is fetched meanwhile streams, which is right in every mode.
   fetcher_->set_keep(fetch::Keep::kMemoryOnly);

@@ -13,6 +13,9 @@ std::string Service::reason_to_keep(const Digest& key, const std::set<Digest>& c
                                     const std::set<Digest>& shown) const {
   if (confirmed.contains(key)) return "confirmed";
   if (shown.contains(key)) return "shown";
+  if (std::ranges::any_of(leased(), [&](const auto& each) { return each->key() == key; })) {
+    return "leased";
+  }
   if (parts_.cache.is_open(key)) return "open";
   const auto warm = parts_.warmer.progress(key);
   return warm && warm->running ? "fetching" : "";

@@ -114,7 +114,7 @@ api::UpdateResult Service::update(const std::string& name, const UpdateHow& how,
 api::UpdateResult Service::resource(const std::string& name, const std::string& source,
                                     const Job& job) {
   const std::string before = require(name).source;
-  parts_.catalog.set_source(name, source);
+  parts_.catalog.set_source(name, snapshot::PinnedReference::parse(source).text());
   try {
     return update(name, {}, job);
   } catch (...) {

@@ -90,7 +90,6 @@ class Filesystem {
     const LastErrors& last_errors;
     BlobChecks& checks;
     SessionLog& log;
-    const Clock& clock;
     telemetry::Events events = {};
   };
 

@@ -36,6 +36,10 @@ TEST_CASE("what goes comes first, and what is right stays as it is") {
                                  {.kind = Kind::kAdd, .name = "org/new", .source = "file:///c"}});
 }
 
+TEST_CASE("a source that is written otherwise is the same one") {
+  CHECK(changes({model("org/m", "https://host/a")}, {setting("org/m", "HTTPS://Host/a")}).empty());
+}
+
 TEST_CASE("models of people stay, and become the configuration's when it names them") {
   catalog::Model by_hand = model("org/m", "file:///a");
   by_hand.declared = false;

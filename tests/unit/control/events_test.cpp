@@ -111,11 +111,11 @@ TEST_CASE("what is done to names is told, with the bytes and the reason") {
   RunningService bench;
   const std::string source = bench.source("m", "w.bin", std::string(1000, 'a'));
   (void)bench.service.add({.name = "org/m", .source = source}, {});
-  (void)bench.service.pin("org/m", "prod");
+  (void)bench.service.pin("org/m", {.reason = "prod"});
   (void)bench.service.unpin("org/m");
   CHECK(bench.fetch("org/m").complete);
   (void)bench.source("m", "w.bin", std::string(3000, 'b'));
-  const api::UpdateResult updated = bench.service.update("org/m", control::Staging::kWarm, {});
+  const api::UpdateResult updated = bench.service.update("org/m", {}, {});
   (void)bench.service.verify("org/m", {});
   (void)bench.service.evict("org/m", control::Shared::kKeep, control::DryRun::kYes);
   (void)bench.service.evict("org/m", control::Shared::kKeep, control::DryRun::kNo);

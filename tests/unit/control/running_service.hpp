@@ -204,9 +204,9 @@ class RunningService {
                             .warmer = warmer_,
                             .sources = sources_,
                             .mount = mount,
+                            .clock = clock_,
                             .require_digest = require_digest_,
                             .flip_wait = std::chrono::minutes(1),
-                            .clock = clock_,
                             .event_log = &events}};
 };
 

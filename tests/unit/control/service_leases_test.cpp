@@ -92,7 +92,7 @@ TEST_CASE("a name is leased as what it showed, until the lease is renewed") {
   const std::string before = bench.service.model("org/m").model.key;
   (void)bench.service.put_lease("job", request("org/m"));
   (void)bench.source("m", "config.json", "{}");
-  REQUIRE(bench.service.update("org/m", Staging::kCold, {}).changed);
+  REQUIRE(bench.service.update("org/m", {.staging = Staging::kCold}, {}).changed);
   CHECK(bench.service.lease("job").snapshots.front().key == before);
   const std::string after = bench.service.model("org/m").model.key;
   CHECK(bench.service.put_lease("job", request("org/m")).snapshots.front().key == after);
