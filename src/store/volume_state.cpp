@@ -95,6 +95,8 @@ std::int64_t Volume::State::wall_seconds() const {
 }
 
 StoreUsage Volume::State::usage() const {
+  // Numbers of another disk, or of none, would make somebody evict what is on this one.
+  check_root();
   StoreUsage usage;
   try {
     const IndexTotals totals = index_->totals();
@@ -109,7 +111,7 @@ StoreUsage Volume::State::usage() const {
     usage.free = space.free;
     health_.found_room(space.free);
   } catch (const Error& error) {
-    log_.debug("{}", error.what());  // removed, or its disk has failed: there is no room
+    health_.write_failed(error);
   }
   usage.partial_bytes = partials_.bytes();
   usage.evicted_open_bytes = open_blobs_.evicted_bytes();
@@ -273,7 +275,13 @@ std::uint64_t Volume::State::remove(const Digest& digest) {
   std::error_code error;
   const std::uintmax_t size = fs::file_size(layout_.blob(digest), error);
   bool removed = false;
-  take_away(digest, [&] { removed = files_.remove(digest); });
+  take_away(digest, [&] {
+    removed = files_.remove(digest);
+    // Or else the row would go, and the file come back.
+    if (!removed && !check_root()) {
+      throw Error(Errc::kNotFound, layout_.directory().string() + " is gone");
+    }
+  });
   return removed && !error ? size : 0;
 }
 

@@ -97,6 +97,11 @@ void LoopFilesystem::remount_read_only() {
   run(fmt::format("mount -o remount,ro {}", mountpoint_.string()));
 }
 
+void LoopFilesystem::abort() {
+  // Done, and then refused: the kernel will not remount what it has just given up.
+  static_cast<void>(succeeds(fmt::format("mount -o remount,abort {}", mountpoint_.string())));
+}
+
 void LoopFilesystem::fail() {
   const Fd fd = open_file(mountpoint_, O_RDONLY | O_DIRECTORY);
   constexpr unsigned long kShutdown = _IOR('X', 125, std::uint32_t);  // linux/ext4.h since 6.7

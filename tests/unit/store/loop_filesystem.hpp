@@ -36,6 +36,9 @@ class LoopFilesystem {
   /// finds that lost its power now. Nothing may be writing.
   [[nodiscard]] std::unique_ptr<LoopFilesystem> after_power_cut() const;
   void remount_read_only();
+  /// Read-only from now on as the kernel makes it after an error, whoever has files open for
+  /// writing.
+  void abort();
   /// From now on everything is answered with EIO (EXT4_IOC_SHUTDOWN), and nothing more is written.
   void fail();
   /// Another disk, an empty one, takes its place; what is open on the first one goes on there.

@@ -126,7 +126,7 @@ TEST_CASE_METHOD(TwoDisks, "a full disk is no bad one") {
   CHECK_THAT(store.trouble(), ContainsSubstring("is full"));
   CHECK(store.writable());
   CHECK(large_has(put(store, content(1)).digest));
-  write_text(large->path() / "ballast", random_bytes(61 * kMiB - of_large().usage.bytes, 2));
+  write_text(large->path() / "ballast", random_bytes(of_large().usage.free - kMiB, 2));
   CHECK(small_has(put(store, content(2)).digest));
   fs::remove(large->path() / "ballast");
   CHECK_FALSE(store.probe());
@@ -143,7 +143,7 @@ TEST_CASE_METHOD(TwoDisks, "a disk that was full and has the room again is full 
   CHECK_FALSE(of_small().error.empty());
 }
 
-TEST_CASE_METHOD(TwoDisks, "a disk that fails a write is set aside, and what is on it is served") {
+TEST_CASE_METHOD(TwoDisks, "a disk that fails a write is set aside, and stays so while it does") {
   const Blob before = put(store, content(1));
   REQUIRE(large_has(before.digest));
   const std::string under_way = content(2);
@@ -158,10 +158,9 @@ TEST_CASE_METHOD(TwoDisks, "a disk that fails a write is set aside, and what is 
   partial.reset();
   CHECK(of_large().state == VolumeState::kSetAside);
   CHECK(of_small().state == VolumeState::kUsable);
-  CHECK_THAT(of_large().error, ContainsSubstring(key.hex()));
+  CHECK_THAT(of_large().error, ContainsSubstring("Input/output error"));
   CHECK_THAT(store.trouble(), ContainsSubstring(on_large().string() + " is set aside"));
   CHECK(store.writable());
-  CHECK(content_of(before) == content(1));
   CHECK(small_has(put(store, content(2)).digest));
   CHECK(store.remove(before.digest) == 0);
   store.discard_partials_but({});
@@ -171,19 +170,14 @@ TEST_CASE_METHOD(TwoDisks, "a disk that fails a write is set aside, and what is 
 }
 
 TEST_CASE_METHOD(TwoDisks, "a read-only disk is set aside when something is to be written") {
-  if (::geteuid() == 0) {
-    const Blob before = put(store, content(1));
-    // The index is open for writing, so that remounting is refused; the kernel itself does this.
-    REQUIRE(std::system(
-                ("mount -o remount,abort " + large->path().string() + " 2>/dev/null").c_str()) >=
-            0);
-    CHECK(small_has(put(store, content(2)).digest));
-    CHECK(of_large().state == VolumeState::kSetAside);
-    const auto found = store.find(before.digest);
-    REQUIRE(found);
-    CHECK(content_of(*found) == content(1));
-    CHECK(store.contains(before.digest));
-  }
+  const Blob before = put(store, content(1));
+  large->abort();
+  CHECK(small_has(put(store, content(2)).digest));
+  CHECK(of_large().state == VolumeState::kSetAside);
+  const auto found = store.find(before.digest);
+  REQUIRE(found);
+  CHECK(content_of(*found) == content(1));
+  CHECK(store.contains(before.digest));
 }
 
 /// Nothing can be made or removed in a folder, by root neither, until it ends. As with a disk that
@@ -241,6 +235,14 @@ TEST_CASE_METHOD(TwoDisks, "a directory that is gone is a miss, and its index st
   const Blob before = put(store, content(1));
   const fs::path moved = large->path() / "moved";
   fs::rename(on_large(), moved);
+  SECTION("found by who removes it") {
+    CHECK(store.remove(before.digest) == 0);
+  }
+  SECTION("found by who counts") {
+    CHECK(of_large().state == VolumeState::kSetAside);
+  }
+  SECTION("found by who looks for it") {
+  }
   CHECK_FALSE(store.find(before.digest));
   CHECK_FALSE(store.contains(before.digest));
   CHECK(of_large().state == VolumeState::kSetAside);
