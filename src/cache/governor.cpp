@@ -243,17 +243,6 @@ bool Governor::refuse(const fetch::Target& target, const policy::Plan& plan) {
   return false;
 }
 
-policy::Budget Governor::budget(Capacity capacity) const {
-  policy::Budget budget = cache::budget(options_.limits, parts_.stock.volumes());
-  budget.capacity = capacity.value_or(budget.capacity);
-  return budget;
-}
-
-/// What shares are of: it must not change with what others do to the disk.
-std::uint64_t Governor::configured_capacity() const {
-  return cache::capacity(options_.limits, parts_.stock.volumes());
-}
-
 policy::Plan Governor::plan(const policy::Claim& claim, Capacity capacity,
                             const std::unordered_set<Digest>& spared) const {
   policy::Budget budget = this->budget(capacity);
@@ -282,16 +271,6 @@ std::optional<policy::Plan> Governor::make_room(const policy::Claim& claim, Capa
     for (const Digest& victim : next.victims) take_out(victim, claim);
     // Again: what a victim shared with others has stayed, so it may take more than was planned.
   }
-}
-
-/// A file is on one volume: where there is room on all of them together, more may have to go.
-policy::Plan Governor::plan_one_volume(const policy::Claim& claim) const {
-  const std::vector<store::VolumeStatus> volumes = parts_.stock.volumes();
-  const std::uint64_t room = headroom(options_.limits, volumes);
-  if (volumes.size() <= 1 || room >= claim.bytes) return {.fits = true};
-  const std::uint64_t most = largest_file(options_.limits, volumes);
-  if (claim.bytes > most) return {.short_of = claim.bytes - most};
-  return plan(claim, budget().used + room);
 }
 
 /// A disk may be full although its numbers do not say so: quotas, metadata, others who are faster.
@@ -356,21 +335,6 @@ std::optional<Guard> Governor::use_of_files(State& state, const SnapshotPtr& sna
     if (parts_.stock.presence(file) == Stock::Presence::kFilling) return Guard::kFilling;
   }
   return std::nullopt;
-}
-
-/// 0 where it is complete, or on its way: then it has its space.
-std::uint64_t Governor::missing_bytes(const fetch::Target& file) const {
-  return parts_.stock.presence(file) == Stock::Presence::kNone ? file.file().size : 0;
-}
-
-std::uint64_t Governor::missing_bytes(const SnapshotPtr& snapshot) const {
-  std::uint64_t bytes = 0;
-  std::unordered_set<Digest> seen;
-  for (std::size_t i = 0; i < snapshot->files().size(); ++i) {
-    const fetch::Target file = target_of(snapshot, i);
-    if (seen.insert(file.key()).second) bytes += missing_bytes(file);
-  }
-  return bytes;
 }
 
 /// What is there already: of the snapshots that the log does not know, too.

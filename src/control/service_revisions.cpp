@@ -136,11 +136,8 @@ api::UpdateResult Service::rollback(const std::string& name) {
   const catalog::Model model = require(name);
   const std::string to = current(model)->revision();
   tell(telemetry::EventKind::kRollback, model, fmt::format("from {} to {}", from->revision(), to));
-  return {.name = name,
-          .changed = true,
-          .from = from->revision(),
-          .to = to,
-          .loader = outcome.loader};
+  return {
+      .name = name, .changed = true, .from = from->revision(), .to = to, .loader = outcome.loader};
 }
 
 /// Returns who was loading through the name all the same.
