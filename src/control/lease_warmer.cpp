@@ -27,20 +27,38 @@ Clock::TimePoint now() {
   return std::chrono::steady_clock::now();
 }
 
+}  // namespace
+
 /// When each snapshot is due: by the first of its leases.
-std::map<Digest, fetch::Precedence> due_snapshots(const std::vector<catalog::Lease>& leases) {
-  std::map<Digest, fetch::Precedence> due;
+std::map<Digest, LeaseWarmer::Due> LeaseWarmer::due_snapshots(
+    const std::vector<catalog::Lease>& leases) {
+  std::map<Digest, Due> due;
   for (const catalog::Lease& lease : leases) {
-    const fetch::Precedence precedence{.due = lease.not_before, .priority = lease.priority};
+    const Due one{.precedence = {.due = lease.not_before, .priority = lease.priority},
+                  .lease = lease.id,
+                  .bandwidth = lease.bandwidth};
     for (const catalog::Lease::Artifact& artifact : lease.artifacts) {
-      const auto [entry, added] = due.try_emplace(artifact.snapshot, precedence);
-      if (!added) entry->second = std::min(entry->second, precedence);
+      const auto [entry, added] = due.try_emplace(artifact.snapshot, one);
+      if (!added && one.precedence < entry->second.precedence) entry->second = one;
     }
   }
   return due;
 }
 
-}  // namespace
+std::shared_ptr<fetch::RateLimiter> LeaseWarmer::pace_of(const Due& due) {
+  if (due.bandwidth == 0) return nullptr;
+  Pace& pace = paces_[due.lease];
+  if (!pace.limiter || pace.rate != due.bandwidth) {
+    pace = {.rate = due.bandwidth, .limiter = parts_.fetcher.make_pace(due.bandwidth)};
+  }
+  return pace.limiter;
+}
+
+void LeaseWarmer::forget_paces(const std::vector<catalog::Lease>& leases) {
+  std::erase_if(paces_, [&](const auto& pace) {
+    return std::ranges::find(leases, pace.first, &catalog::Lease::id) == leases.end();
+  });
+}
 
 LeaseWarmer::LeaseWarmer(const Parts& parts)
     : parts_(parts),
@@ -67,24 +85,26 @@ void LeaseWarmer::look() {
   } catch (const Error&) {
     // They are over all the same, and are taken out of the file when it can be written.
   }
-  const auto due = due_snapshots(parts_.catalog.leases().list());
+  const std::vector<catalog::Lease> leases = parts_.catalog.leases().list();
+  const auto due = due_snapshots(leases);
+  forget_paces(leases);
   std::set<Digest> leased;
-  for (const auto& [key, precedence] : due) leased.insert(key);
+  for (const auto& [key, one] : due) leased.insert(key);
   let_go(leased);
   if (parts_.fetcher.keep() != fetch::Keep::kStore || !parts_.store.writable()) return;
   Sample sample{.time = now(), .snapshots = {}, .missing = 0};
-  std::vector<std::pair<fetch::Precedence, snapshot::SnapshotPtr>> missing;
-  for (const auto& [key, precedence] : due) {
+  std::vector<std::pair<Due, snapshot::SnapshotPtr>> missing;
+  for (const auto& [key, one] : due) {
     const snapshot::SnapshotPtr snapshot = parts_.catalog.snapshot(key);
     if (!snapshot) continue;
     const Residency resident = residency(parts_.store, parts_.fetcher, snapshot);
     if (resident.complete) continue;
     sample.snapshots.insert(key);
     sample.missing += snapshot->bytes() - std::min(snapshot->bytes(), resident.bytes);
-    missing.emplace_back(precedence, snapshot);
+    missing.emplace_back(one, snapshot);
   }
-  std::ranges::sort(missing, std::less<>(), [](const auto& one) { return one.first; });
-  for (const auto& [precedence, snapshot] : missing) fetch(snapshot, precedence);
+  std::ranges::sort(missing, std::less<>(), [](const auto& one) { return one.first.precedence; });
+  for (const auto& [one, snapshot] : missing) fetch(snapshot, one);
   measure(std::move(sample));
 }
 
@@ -100,22 +120,21 @@ void LeaseWarmer::let_go(const std::set<Digest>& leased) {
   for (const Digest& key : over) parts_.warmer.excuse(key);
 }
 
-void LeaseWarmer::fetch(const snapshot::SnapshotPtr& snapshot,
-                        const fetch::Precedence& precedence) {
+void LeaseWarmer::fetch(const snapshot::SnapshotPtr& snapshot, const Due& due) {
   const Digest& key = snapshot->key();
   const auto progress = parts_.warmer.progress(key);
   const bool running = progress && progress->running;
   const bool goes_on = state_.with([&](State& state) {
     const auto watched = state.watched.find(key);
     if (watched == state.watched.end()) return false;
-    if (running) return watched->second.precedence == precedence;
+    if (running) return watched->second.due == due;
     return watched->second.retry && now() < *watched->second.retry;
   });
   if (goes_on) return;
-  Watched watched{.precedence = precedence, .retry = now() + kRetry, .error = {}};
+  Watched watched{.due = due, .retry = now() + kRetry, .error = {}};
   try {
     parts_.warmer.start(snapshot, parts_.sources.get(snapshot->source()), fetch::Want::kBackground,
-                        precedence);
+                        due.precedence, pace_of(due));
   } catch (const Error& error) {
     watched.error = error.what();
   }

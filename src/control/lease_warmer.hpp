@@ -49,8 +49,15 @@ class LeaseWarmer {
   [[nodiscard]] std::string error(const Digest& snapshot_key) const;
 
  private:
-  struct Watched {
+  /// What the lease of a snapshot that is due first says.
+  struct Due {
     fetch::Precedence precedence;
+    std::string lease;
+    std::uint64_t bandwidth = 0;  ///< bytes per second; 0: no limit
+    bool operator==(const Due&) const = default;
+  };
+  struct Watched {
+    Due due;
     std::optional<Clock::TimePoint> retry;  ///< started, but not again before
     std::string error;                      ///< of the last start
   };
@@ -69,13 +76,23 @@ class LeaseWarmer {
   void run(const std::stop_token& stop);
   void look();
   void let_go(const std::set<Digest>& leased);
-  void fetch(const snapshot::SnapshotPtr& snapshot, const fetch::Precedence& precedence);
+  [[nodiscard]] static std::map<Digest, Due> due_snapshots(
+      const std::vector<catalog::Lease>& leases);
+  void fetch(const snapshot::SnapshotPtr& snapshot, const Due& due);
+  [[nodiscard]] std::shared_ptr<fetch::RateLimiter> pace_of(const Due& due);
+  void forget_paces(const std::vector<catalog::Lease>& leases);
   void measure(Sample now);
 
   const Parts parts_;
   Synchronized<State> state_;
   std::condition_variable_any wake_;
-  std::optional<Sample> last_;  ///< belongs to the thread
+  // Of the thread.
+  std::optional<Sample> last_;
+  struct Pace {
+    std::uint64_t rate = 0;
+    std::shared_ptr<fetch::RateLimiter> limiter;
+  };
+  std::map<std::string, Pace> paces_;  ///< by lease: what it leases comes at one pace in all
   std::jthread thread_;
 };
 

@@ -46,6 +46,7 @@ WarmJob::WarmJob(snapshot::SnapshotPtr snapshot, source::SourcePtr source, unsig
       files_at_once_(std::max(1U, files_at_once)),
       want_(purpose.want),
       precedence_(purpose.precedence),
+      pace_(purpose.pace),
       asked_for_(!purpose.precedence.is_due()) {
   const std::vector<std::size_t> order = warm_order(*snapshot_);
   pending_.assign(order.begin(), order.end());
@@ -98,6 +99,7 @@ std::vector<FillPtr> WarmJob::add(const Purpose& purpose) {
   want_ = std::max(want_, purpose.want);
   if (purpose.precedence.is_due()) {
     precedence_ = purpose.precedence;
+    pace_ = purpose.pace;
   } else {
     asked_for_ = true;
   }
@@ -106,6 +108,7 @@ std::vector<FillPtr> WarmJob::add(const Purpose& purpose) {
 
 bool WarmJob::excuse() noexcept {
   precedence_ = {};
+  pace_ = nullptr;
   return asked_for_;
 }
 

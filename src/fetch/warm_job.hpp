@@ -35,6 +35,7 @@ class WarmJob {
   struct Purpose {
     Want want = Want::kBackground;
     Precedence precedence;
+    std::shared_ptr<RateLimiter> pace = {};  ///< of what is due, as Fill::set_pace()
   };
   WarmJob(snapshot::SnapshotPtr snapshot, source::SourcePtr source, unsigned files_at_once,
           const Purpose& purpose);
@@ -60,6 +61,8 @@ class WarmJob {
 
   [[nodiscard]] Want want() const noexcept { return want_; }
   [[nodiscard]] const Precedence& precedence() const noexcept { return precedence_; }
+  /// None where somebody has asked for it without a time.
+  [[nodiscard]] std::shared_ptr<RateLimiter> pace() const { return asked_for_ ? nullptr : pace_; }
   [[nodiscard]] bool running() const noexcept {
     return opening_ > 0 || !fills_.empty() || !pending_.empty();
   }
@@ -74,6 +77,7 @@ class WarmJob {
   unsigned files_at_once_;
   Want want_;
   Precedence precedence_;
+  std::shared_ptr<RateLimiter> pace_;
   bool asked_for_;                   ///< by somebody who gave no time when it is due
   std::deque<std::size_t> pending_;  ///< indices of files, in order
   std::size_t opening_ = 0;          ///< given out by next(), not booked yet

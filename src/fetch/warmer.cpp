@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <deque>
 #include <thread>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -64,11 +65,13 @@ class Warmer::State {
   void start(snapshot::SnapshotPtr snapshot, source::SourcePtr source,
              const WarmJob::Purpose& purpose) {
     std::vector<FillPtr> under_way;  // told, and released, without the locks
+    std::shared_ptr<RateLimiter> pace;
     state_.with([&](Jobs& jobs) {
       JobPtr& job = jobs.running[snapshot->key()];
       const bool joined = job && job->with([&](WarmJob& running) {
         if (!running.running()) return false;
         under_way = running.add(purpose);
+        pace = running.pace();
         return true;
       });
       if (joined) return;
@@ -78,6 +81,7 @@ class Warmer::State {
     });
     for (const FillPtr& fill : under_way) {
       fill->precede(purpose.precedence);
+      fill->set_pace(pace);
       fill->want(purpose.want);
     }
     bell_->ring();
@@ -172,11 +176,12 @@ class Warmer::State {
     try {
       if (there(target)) return job.with([&](WarmJob& one) { one.found(target); });
       const FillPtr fill = fetcher_.fill(target);
-      const auto [want, precedence] = job.with([&](WarmJob& one) {
+      const auto [want, precedence, pace] = job.with([&](WarmJob& one) {
         one.filling(fill);
-        return std::pair(one.want(), one.precedence());
+        return std::tuple(one.want(), one.precedence(), one.pace());
       });
       fill->precede(precedence);
+      fill->set_pace(pace);
       fill->want(want);
       fill->on_end([bell = bell_] { bell->ring(); });
     } catch (const Error& error) {
@@ -215,8 +220,9 @@ Warmer::Warmer(Fetcher& fetcher, store::Store& store, unsigned files_at_once, Lo
 Warmer::~Warmer() = default;
 
 void Warmer::start(snapshot::SnapshotPtr snapshot, source::SourcePtr source, Want want,
-                   const Precedence& precedence) {
-  state_->start(std::move(snapshot), std::move(source), {.want = want, .precedence = precedence});
+                   const Precedence& precedence, std::shared_ptr<RateLimiter> pace) {
+  state_->start(std::move(snapshot), std::move(source),
+                {.want = want, .precedence = precedence, .pace = std::move(pace)});
 }
 
 void Warmer::excuse(const Digest& snapshot_key) {

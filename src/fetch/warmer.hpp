@@ -31,9 +31,10 @@ class Warmer {
   ~Warmer();
 
   /// `want` is kFile for a loader that is reading now, kBackground for a warm. `precedence` says
-  /// when it is due, if at any time; said again, the last one counts for the files to come.
+  /// when it is due, if at any time; said again, the last one counts for the files to come. `pace`
+  /// limits what is due (Fetcher::make_pace), as long as nobody wants it without a time.
   void start(snapshot::SnapshotPtr snapshot, source::SourcePtr source, Want want,
-             const Precedence& precedence = {});
+             const Precedence& precedence = {}, std::shared_ptr<RateLimiter> pace = nullptr);
   /// It is not due any more: stops it, unless it was also started without a time.
   void excuse(const Digest& snapshot_key);
   /// Lets its fills go. progress() then says that it does not run, without an error.

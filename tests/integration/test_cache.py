@@ -5,6 +5,7 @@
 import hashlib
 import mmap
 import os
+import shutil
 
 import pytest
 
@@ -196,3 +197,46 @@ def test_a_tenants_floor_survives_its_neighbours_flood(cache, fleet, disk):
     assert quiet["bytes"] >= SHARDS * SHARD, "small files that others have as well count with the last user"
     assert SHARDS * SHARD <= loud["bytes"] <= loud["cap"] == 100 * MB
     assert policy["evictions"] >= 4
+
+
+def test_on_a_full_disk_current_confirmed_pinned_and_leased_survive_a_new_revision_and_a_flood(
+        cache, origin, fleet, folder, disk):
+    limit = 225 * MB      # the four of them, and one model more
+    names = list(fleet)
+    pinned, leased, flood = names[2], names[3], names[4:]
+    confirmed = models.copy(fleet["org/m0"], folder / "root/m")
+    source = origin(root=folder / "root")
+    mounted = cache(names=names[2:], capacity=str(limit))
+    mounted.cli("add", "org/m", source.url("m/"))
+    mounted.wait("org/m")
+    mounted.cli("confirm", "org/m")
+    mounted.cli("pin", pinned, "--for", "1h", "--owner", "somebody")
+    mounted.cli("lease", "put", "job", leased, "--for", "1h")
+    for name in (pinned, leased):
+        settled(mounted, name)
+    empty = mounts_used(disk) - mounted.status()["policy"]["used"]
+    with Watch(disk) as watch, Holders(mounted.mount / "org/m", confirmed, 8) as holders:
+        shutil.rmtree(folder / "root/m")
+        current = models.copy(fleet["org/m1"], folder / "root/m")
+        mounted.cli("update", "org/m")
+        for name in 2 * flood:
+            assert consume(mounted, name, "flood", held=len(confirmed.shards)) == right(fleet[name])
+            mounts.drop_caches()
+            holders.check()
+        assert consume(mounted, "org/m", "reader", held=len(confirmed.shards)) == right(current)
+        model = mounted.model("org/m")
+        assert model["complete"] and model["rollback"] == "ready"
+        assert complete(mounted, pinned) and complete(mounted, leased)
+    assert watch.samples > 10 and watch.most - empty <= limit + MB
+    policy = mounted.status()["policy"]
+    assert policy["evictions"] >= 4 and policy["used"] <= limit
+
+    # Nothing holds them any more, and they go in their turn.
+    mounted.cli("confirm", "org/m")
+    mounted.cli("unpin", pinned)
+    mounted.cli("lease", "rm", "job")
+    for name in flood:
+        mounted.wait(name)
+        assert complete(mounted, name)
+    assert not complete(mounted, pinned)
+    until(lambda: mounted.status()["store"]["evicted_open_bytes"] == 0, 10, "the space is back")
