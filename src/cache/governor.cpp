@@ -339,6 +339,8 @@ std::optional<Guard> Governor::use_of_files(State& state, const SnapshotPtr& sna
 
 /// What is there already: of the snapshots that the log does not know, too.
 void Governor::count(Turn& turn) {
+  // What nobody can see has not gone: the order of its use is kept.
+  if (!parts_.stock.readable()) return;
   const std::uint64_t generation = parts_.catalog.generation();
   if (std::exchange(turn.counted, generation) == generation) return;
   const std::vector<SnapshotPtr> snapshots = parts_.catalog.snapshots();

@@ -23,6 +23,8 @@ class Stock {
   [[nodiscard]] virtual Presence presence(const fetch::Target& file) const = 0;
   /// Whether somebody reads it or fetches it, so that its removal would give nothing back now.
   [[nodiscard]] virtual bool in_use(const fetch::Target& file) const = 0;
+  /// Whether what it has is known: no disk of it may be within reach yet.
+  [[nodiscard]] virtual bool readable() const = 0;
   /// The disks that it is on, with what is there.
   [[nodiscard]] virtual std::vector<store::VolumeStatus> volumes() const = 0;
 

@@ -16,12 +16,13 @@ constexpr std::chrono::seconds kInterval{1};
 
 }  // namespace
 
-StoreProbe::StoreProbe(store::Store& store, std::function<void()> on_return, Log log)
-    : thread_(start_thread("store-probe", [&store, returned = std::move(on_return),
+StoreProbe::StoreProbe(store::Store& store, const Cache& cache, std::function<void()> on_return,
+                       Log log)
+    : thread_(start_thread("store-probe", [&store, &cache, returned = std::move(on_return),
                                            log = std::move(log)](auto stop) {
         while (pause(stop, kInterval)) {
           try {
-            if (store.probe()) returned();
+            if (cache.mode() == Mode::kProd && store.probe()) returned();
           } catch (const Error& error) {
             log.error("cannot look after the store: {}", error.what());
           }

@@ -66,6 +66,16 @@ class Node {
     }
     catalog_->leases().put(lease);
   }
+  /// A daemon that cannot open the store lives for a while; the next one is to be start()ed.
+  void live_without_store() {
+    governor_.reset();
+    stock_.reset();
+    store::Store none(clock_, Log::silent());
+    StoreStock stock(none, listener);
+    Governor governor({.stock = stock, .catalog = *catalog_, .open = open, .clock = clock_},
+                      options_, Log::silent());
+    governor.keep_limits();
+  }
   void forget_uses() { std::filesystem::remove(options_.use_log); }
   void set_rollback_window(std::chrono::seconds window) {
     options_.rollback_window = window;

@@ -9,6 +9,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -256,6 +257,20 @@ TEST_CASE("files that no model has go before anything else") {
   CHECK(node.governor().status().evicted_bytes == 50 * kKiB);
 }
 
+TEST_CASE("the order of use outlives a daemon that could not open the store") {
+  Node node(100 * kKiB);
+  const SnapshotPtr old = node.model("old", 40 * kKiB);
+  const SnapshotPtr recent = node.model("recent", 40 * kKiB);
+  CHECK(node.use(old, "a"));
+  CHECK(node.use(recent, "a"));
+  CHECK(node.use(old, "a"));
+  node.live_without_store();
+  node.start();
+  CHECK(node.use(node.model("new", 50 * kKiB), "a"));
+  CHECK(node.has(old));
+  CHECK_FALSE(node.has(recent));
+}
+
 TEST_CASE("what was taken out behind its back is counted anew") {
   Node node(100 * kKiB);
   const SnapshotPtr removed = node.model("removed", 60 * kKiB);
@@ -303,7 +318,32 @@ TEST_CASE("what a name would be rolled back to stays within its window") {
   CHECK_FALSE(node.has(old));
 }
 
-TEST_CASE("a restart at every step changes nothing") {
+namespace {
+
+/// What a person or a scheduler does with a model at some steps; the same on every node.
+void keep_or_let_go(Node& node, const std::string& name, const SnapshotPtr& snapshot,
+                    std::uint64_t random) {
+  catalog::Leases& leases = node.catalog().leases();
+  switch (random % 8) {
+    case 0:
+      return node.catalog().pin(name, {});
+    case 1:
+      return node.catalog().unpin(name);
+    case 2:
+      return leases.put({.id = name,
+                         .artifacts = {{.text = name, .snapshot = snapshot->key()}},
+                         .not_before = 1,
+                         .until = std::int64_t{1} << 40});
+    case 3:
+      return static_cast<void>(leases.remove(name));
+    default:
+      return;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a restart at every step changes nothing: uses, pins, leases and accounts") {
   Node steady(100 * kKiB, Admission::kSecondReference);
   Node restarted(100 * kKiB, Admission::kSecondReference);
   std::vector<SnapshotPtr> here;
@@ -314,12 +354,17 @@ TEST_CASE("a restart at every step changes nothing") {
     there.push_back(restarted.model(name, (10 + 3 * i) * kKiB));
   }
   std::uint64_t random = 7;
-  for (int step = 0; step < 150; ++step) {
+  std::set<Guard> reasons;
+  for (int step = 0; step < 200; ++step) {
     random = random * 6364136223846793005ULL + 1442695040888963407ULL;
     const std::size_t which = (random >> 33) % here.size();
+    const std::size_t other = (random >> 37) % here.size();
+    const std::string name = "m" + std::to_string(other);
     const std::string consumer = "pod-" + std::to_string((random >> 50) % 3);
     restarted.start();
     CAPTURE(step, which, consumer);
+    keep_or_let_go(steady, name, here[other], random >> 41);
+    keep_or_let_go(restarted, name, there[other], random >> 41);
     REQUIRE(steady.use(here[which], consumer) == restarted.use(there[which], consumer));
     for (std::size_t i = 0; i < here.size(); ++i) {
       REQUIRE(steady.has(here[i]) == restarted.has(there[i]));
@@ -330,7 +375,10 @@ TEST_CASE("a restart at every step changes nothing") {
     REQUIRE(left.resident_bytes == right.resident_bytes);
     REQUIRE(left.budget.used == right.budget.used);
     REQUIRE(left.budget.used <= left.budget.capacity);
+    for (const auto& [guard, bytes] : left.kept) reasons.insert(guard);
   }
+  CHECK(reasons.contains(Guard::kPinned));
+  CHECK(reasons.contains(Guard::kLeased));
 }
 
 TEST_CASE("when the limits are tighter than what is there, as much goes as can") {
