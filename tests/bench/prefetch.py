@@ -60,7 +60,8 @@ def measure(place, origin, model, options, rounds, realtime):
     """[(alone, beside, bytes prefetched per second)] for each round."""
     sources = {"org/read": origin.url("read/"), "org/fetched": origin.url("fetched/")}
     results = []
-    with daemon.Weightfs(place.fresh("weightfs"), sources, options=["--admission", "always", *options]) as mounted:
+    with daemon.Weightfs(place.fresh("weightfs"), sources, options=["--admission", "always", *options],
+                         env=daemon.GIVES_WAY) as mounted:
         mounted.wait("org/read")
         reader = Reader(mounted.mount / "org/read" / model.shards[0])
         if realtime:

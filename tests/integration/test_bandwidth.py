@@ -9,6 +9,7 @@ import pytest
 
 import models
 from alone import alone
+from daemon import GIVES_WAY
 from readers import read_at, read_direct, same_tree
 from waiting import until
 
@@ -102,7 +103,8 @@ def test_what_is_written_stays_below_its_limit_and_is_right(weightfs, origin, mo
 
 def test_a_warm_gives_way_while_a_consumer_reads_the_disk(weightfs, origin, large, moderate):
     source = origin()
-    mounted = weightfs({"org/large": source.url("large/"), "org/moderate": source.url("moderate/")})
+    mounted = weightfs({"org/large": source.url("large/"), "org/moderate": source.url("moderate/")},
+                       env=GIVES_WAY)
     status = mounted.status()
     if not status["passthrough"]["active"]:
         pytest.skip("without passthrough the daemon reads from its page cache: " +
@@ -139,7 +141,7 @@ def test_a_warm_gives_way_while_a_consumer_reads_the_disk(weightfs, origin, larg
 def test_nobody_gives_way_where_that_is_off_or_nobody_has_a_file_open(weightfs, origin, moderate):
     source = origin()
     for options in [], ["--no-yield-to-readers"]:
-        mounted = weightfs({"org/moderate": source.url("moderate/")}, options=options)
+        mounted = weightfs({"org/moderate": source.url("moderate/")}, options=options, env=GIVES_WAY)
         over = threading.Event()
         # Of the same disk, but not through the mount.
         reader = threading.Thread(target=lambda: [read_direct(moderate.path(moderate.shards[0]), 0, 4 * MIB)
