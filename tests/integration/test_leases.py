@@ -197,3 +197,20 @@ def test_a_pin_with_an_end_is_over_by_itself(node):
     over = mounted.model("org/m0")
     assert over["pin_reason"] == "" and over["pin_owner"] == "" and over["pin_until"] == 0
     mounted.cli("evict", "org/m0")
+
+
+def test_a_leases_bandwidth_holds_back_all_that_is_fetched_for_it_alone(node, jobs):
+    mounted = node(part_size="256KiB")
+    rate = 12 * MB
+    start = time.monotonic()
+    assert take(mounted, "slow", ["org/m0", "org/m1"], time.time() + 60, bandwidth=rate)[0] == 200
+    until(lambda: leases(mounted)["slow"]["complete"], 60, "the lease is complete")
+    assert time.monotonic() - start >= 0.9 * (jobs["org/m0"].size + jobs["org/m1"].size) / rate
+
+
+def test_what_somebody_warms_is_not_held_back_by_a_lease(node, jobs):
+    mounted = node(part_size="256KiB")
+    start = time.monotonic()
+    assert take(mounted, "slow", ["org/m0"], time.time() + 60, bandwidth=1 * MB)[0] == 200
+    mounted.wait("org/m0")
+    assert time.monotonic() - start < 0.7 * jobs["org/m0"].size / MB

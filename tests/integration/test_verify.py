@@ -206,14 +206,19 @@ def test_damage_done_while_it_was_down_is_found_before_the_first_passthrough(wei
 
 def test_a_wiped_store_loses_nothing_but_time(weightfs, nginx, small):
     mounted = weightfs({NAME: nginx.url("small/")})
+    def look():
+        return {name: (found.st_ino, found.st_mtime_ns, found.st_size)
+                for name in small.files for found in [os.stat(mounted.mount / NAME / name)]}
     mounted.wait(NAME)
-    before = mounted.model(NAME)["snapshot"]
+    before, files = mounted.model(NAME)["snapshot"], look()
     mounted.stop()
     for path in sorted(mounted.store.rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
     mounted.start()
     assert mounted.model(NAME)["snapshot"] == before
+    assert look() == files
     same_tree(mounted.mount / NAME, small)
+    assert look() == files
 
 
 def test_the_index_is_rebuilt_from_the_files(weightfs, nginx, small):
