@@ -28,7 +28,8 @@ std::optional<Digest> expected_id(const std::string& text) {
 /// A source below the mount itself would wait for the daemon that waits for it.
 void refuse_own_mount(const snapshot::Reference& reference, const std::string& mountpoint) {
   if (reference.scheme() == snapshot::Scheme::kRelease) {
-    for (const auto& part : snapshot::Release::parse(reference.text()).parts()) {
+    const auto release = snapshot::Release::parse(reference.text());
+    for (const snapshot::ReleasePart& part : release.parts()) {
       refuse_own_mount(part.source, mountpoint);
     }
   }
