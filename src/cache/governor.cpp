@@ -333,6 +333,7 @@ std::optional<Guard> Governor::use_of_files(State& state, const SnapshotPtr& sna
     const fetch::Target file = target_of(snapshot, i);
     if (parts_.stock.in_use(file)) return Guard::kOpen;
     if (parts_.stock.presence(file) == Stock::Presence::kFilling) return Guard::kFilling;
+    if (parts_.stock.set_aside(file)) return Guard::kSetAside;
   }
   return std::nullopt;
 }
@@ -371,10 +372,14 @@ void Governor::count(Turn& turn) {
     }
   }
   std::uint64_t all_bytes = 0;
-  for (const store::VolumeStatus& volume : parts_.stock.volumes()) all_bytes += volume.usage.bytes;
+  bool all_seen = true;  // what is out of sight has not gone, and is no stray
+  for (const store::VolumeStatus& volume : parts_.stock.volumes()) {
+    all_bytes += volume.usage.bytes;
+    all_seen = all_seen && volume.state == store::VolumeState::kUsable;
+  }
   state_->with([&](State& state) {
     for (const Digest& key : keys_of(state.holdings)) {
-      if (!present.contains(key)) state.holdings.drop(key);
+      if (all_seen && !present.contains(key)) state.holdings.drop(key);
     }
     const auto hold = [&](const Digest& key) {
       if (!state.holdings.find(key)) state.holdings.use(key, unused_area(state, key), 0);
@@ -390,7 +395,7 @@ void Governor::count(Turn& turn) {
     state.shared = std::move(shared);
     state.shares_moved = true;
     state.settle_shares();
-    state.stray_bytes = all_bytes - std::min(all_bytes, complete_bytes);
+    state.stray_bytes = all_seen ? all_bytes - std::min(all_bytes, complete_bytes) : 0;
   });
 }
 

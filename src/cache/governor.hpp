@@ -136,7 +136,7 @@ class Governor final {
   /// `spared`: never victims, whatever guards them.
   [[nodiscard]] policy::Plan plan(const policy::Claim& claim, Capacity capacity = {},
                                   const std::unordered_set<Digest>& spared = {}) const;
-  [[nodiscard]] policy::Plan plan_one_volume(const policy::Claim& claim) const;
+  [[nodiscard]] policy::Plan plan_one_volume(const policy::Claim& claim);
   /// Evicts until the claim fits; or says why it does not.
   [[nodiscard]] std::optional<policy::Plan> make_room(const policy::Claim& claim,
                                                       Capacity capacity = {});

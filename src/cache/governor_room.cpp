@@ -26,10 +26,11 @@ std::uint64_t Governor::configured_capacity() const {
 }
 
 /// A file is on one volume: where there is room on all of them together, more may have to go.
-policy::Plan Governor::plan_one_volume(const policy::Claim& claim) const {
+policy::Plan Governor::plan_one_volume(const policy::Claim& claim) {
   const std::vector<store::VolumeStatus> volumes = parts_.stock.volumes();
   const std::uint64_t room = headroom(options_.limits, volumes);
   if (volumes.size() <= 1 || room >= claim.bytes) return {.fits = true};
+  remove_strays();
   const std::uint64_t most = largest_file(options_.limits, volumes);
   if (claim.bytes > most) return {.short_of = claim.bytes - most};
   return plan(claim, budget().used + room);

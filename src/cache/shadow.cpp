@@ -50,9 +50,16 @@ void Shadow::fetched(const fetch::Target& target) {
 /// What the governor says of what it did, which is nothing.
 void Shadow::put(telemetry::Event event) noexcept {
   using telemetry::EventKind;
-  if (event.kind != EventKind::kAdmission && event.kind != EventKind::kEviction) return;
-  if (event.kind == EventKind::kAdmission) event.reason = event.action + ", " + event.reason;
-  event.action = event.kind == EventKind::kAdmission ? "would_cache_artifact" : "would_evict";
+  if (event.kind == EventKind::kAdmission) {
+    event.reason = event.action + ", " + event.reason;
+    event.action = "would_cache_artifact";
+  } else if (event.kind == EventKind::kEviction) {
+    event.action = "would_evict";
+  } else if (event.kind == EventKind::kRefusal) {
+    event.action = "would_refuse";
+  } else {
+    return;
+  }
   event.kind = EventKind::kShadow;
   const ShadowCounts counted = counts();
   event.hit_rate = counted.hit_rate();

@@ -6,6 +6,7 @@
 #include "store/filesystem.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace weightfs::cache {
 
@@ -39,8 +40,10 @@ Stock::Presence ShadowStock::presence(const fetch::Target& file) const {
 
 std::vector<store::VolumeStatus> ShadowStock::volumes() const {
   store::Space space;
+  std::set<std::uint64_t> counted;
   for (const fs::path& directory : directories_) {
     const store::Space one = store::space_for(directory);
+    if (!counted.insert(one.device).second) continue;
     space.capacity += one.capacity;
     space.free += one.free;
   }

@@ -24,6 +24,7 @@ class ShadowStock final : public Stock {
 
   [[nodiscard]] Presence presence(const fetch::Target& file) const override;
   [[nodiscard]] bool in_use(const fetch::Target&) const override { return false; }
+  [[nodiscard]] bool set_aside(const fetch::Target&) const override { return false; }
   [[nodiscard]] bool readable() const override { return true; }
   /// One, as if all disks were one.
   [[nodiscard]] std::vector<store::VolumeStatus> volumes() const override;

@@ -28,6 +28,9 @@ class Stock {
   /// The disks that it is on, with what is there.
   [[nodiscard]] virtual std::vector<store::VolumeStatus> volumes() const = 0;
 
+  /// Whether its bytes are on a disk that can give nothing back now.
+  [[nodiscard]] virtual bool set_aside(const fetch::Target& file) const = 0;
+
   /// Takes a file out. What somebody fetches stays. Returns the bytes of a complete one, else 0.
   virtual std::uint64_t remove(const fetch::Target& file) = 0;
   /// Takes out the complete files that are none of these; returns their bytes.

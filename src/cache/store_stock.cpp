@@ -28,6 +28,11 @@ bool StoreStock::in_use(const fetch::Target& file) const {
   return digest && store_.in_use(*digest);
 }
 
+bool StoreStock::set_aside(const fetch::Target& file) const {
+  const auto& digest = file.file().sha256;
+  return digest && store_.set_aside(*digest);
+}
+
 std::uint64_t StoreStock::remove(const fetch::Target& file) {
   if (!complete(file.file())) {
     discard_partial(file);

@@ -25,6 +25,7 @@ class StoreStock final : public Stock {
 
   [[nodiscard]] Presence presence(const fetch::Target& file) const override;
   [[nodiscard]] bool in_use(const fetch::Target& file) const override;
+  [[nodiscard]] bool set_aside(const fetch::Target& file) const override;
   [[nodiscard]] bool readable() const override { return store_.readable(); }
   [[nodiscard]] std::vector<store::VolumeStatus> volumes() const override {
     return store_.volumes();

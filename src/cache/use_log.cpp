@@ -132,11 +132,11 @@ void UseLog::drop(const Digest& snapshot) {
 }
 
 void UseLog::rewrite(const Memory& memory) {
+  live_ = lines_ = memory.references.size() + memory.uses.size();
   if (writing_ == Writing::kNothing) return;
   std::string text(kHeader);
   for (const auto& record : memory.references) text += line_of(record);
   for (const Use& use : memory.uses) text += line_of(use);
-  live_ = lines_ = memory.references.size() + memory.uses.size();
   try {
     write_file_durably(file_, text, 0600);
     fd_ = open_file(file_, O_WRONLY | O_APPEND);

@@ -253,7 +253,7 @@ void CatalogState::forget_unused() {
     }
     std::vector<Digest> gone;
     for (const auto& [key, snapshot] : tables.snapshots) {
-      if (!used.contains(key)) gone.push_back(key);
+      if (!used.contains(key) && !tables.candidates.contains(key)) gone.push_back(key);
     }
     for (const Digest& key : gone) tables.snapshots.erase(key);
     tables.forgotten.insert(gone.begin(), gone.end());

@@ -115,6 +115,8 @@ ModelReconciler::Done ModelReconciler::attempt(const ModelChange& change,
     note(change.name, &error, true);
     return Done::kLater;
   } catch (const Error& error) {
+    // Pinned or leased by somebody: it goes when they let it.
+    if (error.code() == Errc::kBusy && change.kind == Kind::kRemove) return Done::kLater;
     log_.error("{} ({}): {}", change.name, setting != nullptr ? setting->origin : "no setting",
                error.what());
     note(change.name, &error, false);

@@ -193,8 +193,8 @@ constexpr std::array kTable{
             [](Settings& s, const std::string& t) { s.confirm_after = span(t); },
             [](const Settings& s) { return exact_duration(s.confirm_after); }},
     Setting{"require_digest", kBoolean, "", "false",
-            "Refuse to add or update a model whose source lists no digests, unless the revision or "
-            "the snapshot is named.",
+            "Refuse to add or update a model unless its revision or its snapshot is named "
+            "(SOURCE@REVISION, --expect): what a source alone has may change.",
             [](Settings& s, const std::string& t) { s.require_digest = word(kBooleans, t); },
             [](const Settings& s) { return word_of(kBooleans, s.require_digest); }},
     Setting{"flip_wait", kText, "DURATION", "60s",

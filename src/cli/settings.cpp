@@ -192,12 +192,16 @@ void check_strict_keeps(const LoadedSettings& loaded) {
 
 void check_floors(const Settings& settings) {
   if (settings.tenants.empty()) return;
-  std::uint64_t capacity = 0;
+  std::vector<store::VolumeStatus> volumes;
   for (const std::filesystem::path& store : settings.stores) {
     const store::Space space = store::space_for(store);
-    capacity += std::min(settings.limits.capacity.of(space.capacity), space.capacity);
+    volumes.push_back({.directory = store,
+                       .state = store::VolumeState::kUsable,
+                       .error = {},
+                       .filesystem = space.device,
+                       .usage = {.capacity = space.capacity, .free = space.free}});
   }
-  cache::check_tenants(settings.tenants, capacity);
+  cache::check_tenants(settings.tenants, cache::capacity(settings.limits, volumes));
 }
 
 }  // namespace

@@ -67,7 +67,11 @@ LeaseWarmer::LeaseWarmer(const Parts& parts)
 
 void LeaseWarmer::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    look();
+    try {
+      look();
+    } catch (const std::exception&) {
+      // Out of descriptors, say: the next look may go better.
+    }
     auto state = state_.lock();
     state.wait_until(wake_, stop, now() + kInterval, [&] { return state->changed; });
     state->changed = false;

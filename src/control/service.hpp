@@ -12,6 +12,7 @@
 #include "control/rate_table.hpp"
 #include "fetch/fetcher.hpp"
 #include "fetch/warmer.hpp"
+#include "snapshot/pinned_reference.hpp"
 #include "source/source_pool.hpp"
 #include "store/store.hpp"
 #include "telemetry/event_log.hpp"
@@ -144,6 +145,7 @@ class Service final : public Operations {
     catalog::Catalog& catalog_;
     const Digest key_;
   };
+  void require_immutable(const snapshot::PinnedReference& reference) const;
   [[nodiscard]] bool is_wanted(const snapshot::Snapshot& snapshot, const Wanted& wanted) const;
   void check_identity(const snapshot::SnapshotPtr& found, const source::SourcePtr& source,
                       const Wanted& wanted, const Job& job);
@@ -181,6 +183,9 @@ class Service final : public Operations {
   [[nodiscard]] api::FillStatus fill_status(const fetch::Fill& fill) const;
   void sample_rates(std::stop_token stop);
 
+  struct Reserving {};
+  /// One pin or lease at a time finds out whether it fits, and is taken: outermost, before all.
+  Synchronized<Reserving> reserving_;
   const Parts parts_;
   const Clock::TimePoint started_;
   Synchronized<RateTable> rates_;

@@ -52,7 +52,7 @@ snapshot::SnapshotPtr Service::snapshot_named(const std::string& text) const {
 
 api::Lease Service::put_lease(const std::string& id, const api::LeaseRequest& request) {
   catalog::check_lease_id(id);
-  if (std::abs(request.priority) > kMostPriority) {
+  if (request.priority < -kMostPriority || request.priority > kMostPriority) {
     throw Error(Errc::kInvalid, fmt::format("a priority must be from -{0} to {0}", kMostPriority));
   }
   require_store("nothing can be leased");
@@ -75,8 +75,10 @@ api::Lease Service::put_lease(const std::string& id, const api::LeaseRequest& re
   }
   catalog::check_lease(lease, now());
   // One that cannot fit is not taken either.
-  parts_.cache.reserve(snapshots);
-  parts_.catalog.leases().put(lease);
+  reserving_.with([&](Reserving&) {
+    parts_.cache.reserve(snapshots);
+    parts_.catalog.leases().put(lease);
+  });
   lease_warmer_.look_again();
   return this->lease(id);
 }

@@ -199,6 +199,7 @@ api::Model Service::add(const api::AddRequest& request, const Job& job) {
                     request.name, snapshot::shown_source(existing->source),
                     same ? "" : ", as another snapshot"));
   }
+  if (!wanted.id) require_immutable(reference);
   refuse_own_mount(reference.source, parts_.mount.mount_info().mountpoint);
   const source::SourcePtr source = parts_.sources.get(reference.source.text());
   const snapshot::SnapshotPtr snapshot = resolve(source, job);

@@ -62,7 +62,17 @@ api::Pruned Service::prune(const std::string& name, std::uint64_t keep, DryRun d
   Snapshots others;
   for (const auto& [key, snapshot] : staying) others.push_back(snapshot);
   if (dry_run == DryRun::kNo) {
-    for (const auto& [model, keys] : going) parts_.catalog.forget(model, keys);
+    for (const auto& [model, keys] : going) {
+      try {
+        parts_.catalog.forget(model, keys);
+      } catch (const Error& error) {
+        if (error.code() != Errc::kNotFound) throw;  // removed meanwhile, with its revisions
+      }
+      for (const Digest& key : keys) {
+        tell(telemetry::EventKind::kRemove, {.name = model, .source = {}, .current = key},
+             "an old revision, pruned");
+      }
+    }
     discard_partials(removed, others);
   }
   const api::Freed freed = release(removed, digests_of(others), dry_run);

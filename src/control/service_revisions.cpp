@@ -36,6 +36,16 @@ Service::Candidate::~Candidate() {
   catalog_.dismiss(key_);
 }
 
+/// Of a source alone nobody knows what it has tomorrow.
+void Service::require_immutable(const snapshot::PinnedReference& reference) const {
+  if (!parts_.require_digest || reference.revision) return;
+  throw Error(
+      Errc::kInvalid,
+      fmt::format("{} may have something else tomorrow, and require_digest is set: name the "
+                  "snapshot (SOURCE@REVISION, or --expect)",
+                  snapshot::shown_source(reference.source.text())));
+}
+
 bool Service::is_wanted(const snapshot::Snapshot& snapshot, const Wanted& wanted) const {
   if (parts_.require_digest && snapshot.provisional()) return false;
   const auto& [revision, id] = wanted;
@@ -91,6 +101,7 @@ api::UpdateResult Service::update(const std::string& name, const UpdateHow& how,
   const snapshot::SnapshotPtr shown = current(model);
   const std::string from = shown->revision();
   const auto reference = snapshot::PinnedReference::parse(model.source);
+  require_immutable(reference);
   const source::SourcePtr source = parts_.sources.get(reference.source.text());
   const snapshot::SnapshotPtr found = resolve(source, job);
   const Wanted wanted{.revision = reference.revision};

@@ -168,6 +168,12 @@ api::Freed Service::evict(const std::string& name, Shared shared, DryRun dry_run
   const Snapshots evicted = snapshots_of(model, Scope::kCurrent);
   refuse_leased(model, evicted);
   Snapshots kept = leased();
+  // What the name would be rolled back to stays complete: that needs no network.
+  if (model.confirmed && model.confirmed != model.current && shared == Shared::kKeep) {
+    if (auto confirmed = parts_.catalog.snapshot(*model.confirmed)) {
+      kept.push_back(std::move(confirmed));
+    }
+  }
   for (const catalog::Model& other : parts_.catalog.list()) {
     if (other.name == name) continue;
     if (shared == Shared::kKeep) {
@@ -233,8 +239,10 @@ catalog::Pin Service::read_pin(const api::PinRequest& request) const {
 api::Model Service::pin(const std::string& name, const api::PinRequest& request) {
   const catalog::Pin pin = read_pin(request);
   // One that cannot fit is not pinned either.
-  if (keeps()) parts_.cache.reserve({current(require(name))});
-  parts_.catalog.pin(name, pin);
+  reserving_.with([&](Reserving&) {
+    if (keeps()) parts_.cache.reserve({current(require(name))});
+    parts_.catalog.pin(name, pin);
+  });
   tell(telemetry::EventKind::kPin, require(name), pin.reason);
   if (keeps()) (void)warm(name);
   return summary_of(name);

@@ -379,6 +379,7 @@ void BlobFill::disk_failed(const Error& error) {
   if (disowned) context.observer.on_disowned(target_);
   ++context.tally.streamed;
   context.log.warning("{}: {}; reading past the disk", name(), error.what());
+  context.observer.on_begun(target_, Place::kMemory, target_.file().size);
   partial_->close(Ending::kDiscard, {}, context.log);
   answer(std::move(ready));
   for (const auto& callback : callbacks) callback();

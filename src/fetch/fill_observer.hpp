@@ -21,7 +21,8 @@ class FillObserver {
  public:
   virtual ~FillObserver() = default;
   /// A fill is about to ask its source for the bytes that are `missing`, and to keep them in
-  /// `place`. Must not call the Fetcher: comes from within Fetcher::fill().
+  /// `place`; or goes on past a disk that has failed. Must not call the Fetcher: comes from within
+  /// Fetcher::fill().
   virtual void on_begun(const Target& /*target*/, Place /*place*/, std::uint64_t /*missing*/) {}
   /// Verified and published. `blob.digest` is news where the listing had none: it is remembered, so
   /// that whoever made his target before finds it with learned().

@@ -60,6 +60,7 @@ RateLimiter::Outcome RateLimiter::take(std::uint64_t bytes, const Asker& asker,
   waiter.owner = asker.owner;
   const auto first = asker.urgency();
   if (!first) return Outcome::kUnwanted;
+  waiter.asked = true;  // again, in the queue: a reader may have come before others could find it
   state_.with([&](State& state) { enter(state, waiter, *first); });
   for (;;) {
     const Woken woken = wait(waiter, bytes, stop);

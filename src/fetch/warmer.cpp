@@ -96,8 +96,9 @@ class Warmer::State {
     const JobPtr job = find(key);
     if (!job) return;
     finish(key, job);
-    // Released here, without the lock.
+    // Released here, without the lock. Who has them from now on has set no pace.
     const std::vector<FillPtr> fills = job->with([](WarmJob& stopped) { return stopped.stop(); });
+    for (const FillPtr& fill : fills) fill->set_pace(nullptr);
   }
 
   [[nodiscard]] std::optional<WarmProgress> progress(const Digest& key) const {

@@ -136,6 +136,8 @@ const char* name(Guard guard) noexcept {
       return "confirmed";
     case Guard::kFloor:
       return "floor";
+    case Guard::kSetAside:
+      return "set aside";
   }
   return "unknown";
 }

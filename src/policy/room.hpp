@@ -22,6 +22,7 @@ enum class Guard : std::uint8_t {
   kFilling,    ///< bytes of it are on their way
   kConfirmed,  ///< what a name would be rolled back to, within its window
   kFloor,      ///< its tenant would fall below what it was promised
+  kSetAside,   ///< on a disk that cannot be written to: it would give nothing back
 };
 const char* name(Guard guard) noexcept;
 

@@ -77,7 +77,8 @@ Space space_of(const std::filesystem::path& path) {
   struct statvfs status{};
   if (::statvfs(path.c_str(), &status) != 0) throw_errno(errno, "statvfs " + path.string());
   return {.capacity = std::uint64_t{status.f_blocks} * status.f_frsize,
-          .free = std::uint64_t{status.f_bavail} * status.f_frsize};
+          .free = std::uint64_t{status.f_bavail} * status.f_frsize,
+          .device = device_of(path)};
 }
 
 Space space_for(std::filesystem::path directory) {

@@ -31,6 +31,7 @@ struct Filesystem {
 struct Space {
   std::uint64_t capacity = 0;  ///< bytes
   std::uint64_t free = 0;      ///< bytes that an unprivileged process can have
+  std::uint64_t device = 0;    ///< the same for directories that share it
 };
 
 /// The number of the device that `path` is on. Throws Error.

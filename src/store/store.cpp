@@ -281,6 +281,15 @@ void Store::discard_partials_but(const std::unordered_set<PartialKey>& kept) {
   each_usable([&](Volume& volume) { volume.discard_partials_but(kept); });
 }
 
+bool Store::set_aside(const Digest& digest) const {
+  bool anywhere = false;
+  for (Volume* const volume : opened()) {
+    if (volume->usable() && volume->contains(digest)) return false;
+    anywhere = anywhere || !volume->usable();
+  }
+  return anywhere && contains(digest);
+}
+
 std::uint64_t Store::remove(const Digest& digest) {
   std::uint64_t bytes = 0;
   each_usable([&](Volume& volume) { bytes += volume.remove(digest); });

@@ -108,6 +108,8 @@ class Store {
   /// named.
   void discard_partials_but(const std::unordered_set<PartialKey>& kept);
 
+  /// Whether only volumes that are set aside have the blob: remove() would do nothing.
+  [[nodiscard]] bool set_aside(const Digest& digest) const;
   /// Unlinks a blob wherever it can be done; whoever has it open keeps it. Returns the bytes given
   /// back, 0 if there was none. What is on a volume that is set aside stays.
   std::uint64_t remove(const Digest& digest);

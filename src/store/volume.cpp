@@ -98,7 +98,12 @@ void Volume::discard_partial(const PartialKey& key) {
 
 void Volume::discard_partials_but(const std::unordered_set<PartialKey>& kept) {
   for (const PartialKey& key : state_->partials().all_idle()) {
-    if (!kept.contains(key)) discard_partial(key);
+    if (kept.contains(key)) continue;
+    try {
+      discard_partial(key);
+    } catch (const Error& error) {
+      if (error.code() != Errc::kBusy) throw;  // somebody has just come for it
+    }
   }
 }
 

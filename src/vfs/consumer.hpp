@@ -16,7 +16,8 @@ namespace weightfs::vfs {
 [[nodiscard]] std::string consumer_of(pid_t pid);
 
 /// The consumer in the text of /proc/PID/cgroup: the path of the unified hierarchy, else of the
-/// first named one that is not the root. Empty where all are the root. Pure.
+/// first named one that is not the root; of a pod, without its containers. Empty where all are the
+/// root. Pure.
 [[nodiscard]] std::string consumer_from_cgroup(const std::string& text);
 
 }  // namespace weightfs::vfs

@@ -4,13 +4,14 @@
 
 import pytest
 
+import models
 from fleet import MB, SHARD, SHARDS
 from readers import same_tree
 
 
 def tree(folder):
-    """Every file of a directory, with what a write would change."""
-    return {str(path): (status.st_size, status.st_mtime_ns, status.st_ino)
+    """Every file of a directory: its bytes, and what a write would change beside them."""
+    return {str(path): (status.st_mtime_ns, status.st_ino, models.sha256(path) if path.is_file() else "")
             for path in sorted(folder.rglob("*")) if (status := path.stat())}
 
 

@@ -99,10 +99,15 @@ def test_the_listing_restores_the_same_bytes_on_another_node_and_nothing_else(we
     same_tree(other.mount / "org/again", small)
 
 
-def test_with_require_digest_a_source_without_digests_is_refused(weightfs, root, origin):
+def test_with_require_digest_what_may_change_is_refused(weightfs, root, origin):
+    free = weightfs({})
     mounted = weightfs({}, config={"require_digest": True})
     listed, bare = origin(root=root).url("m/"), f"file://{root / 'm'}"
-    mounted.cli("add", NAME, listed)
+    free.cli("add", NAME, listed)
+    refused = mounted.cli("add", NAME, listed, check=False)
+    assert refused.returncode == 1 and "require_digest" in refused.stderr
+    mounted.cli("add", NAME, f"{listed}@{free.model(NAME)['snapshot']}")
+    assert not mounted.json("update", NAME)["changed"]
     (root / "m/weightfs.json").unlink()
     refused = mounted.cli("add", "org/bare", bare, check=False)
     assert refused.returncode == 1 and "require_digest" in refused.stderr
@@ -218,3 +223,13 @@ def test_prune_removes_what_nobody_needs_and_says_why_the_rest_stays(weightfs, r
     same_tree(mounted.mount / NAME, tree)
     same_tree(mounted.mount / f"{NAME}@{first['revision']}", small)
     until(lambda: [r["revision"] for r in mounted.json("prune")["removed"]] == [revisions[0]], 30, "it is closed")
+
+
+@pytest.mark.short
+def test_a_revision_that_has_stood_long_enough_is_confirmed_by_itself(weightfs, root, origin):
+    mounted = weightfs({NAME: origin(root=root).url("m/")}, config={"confirm_after": "1s"})
+    (root / "m/README.md").write_text("the next")
+    models.describe(root / "m")
+    mounted.cli("update", NAME)
+    until(lambda: (model := mounted.model(NAME))["confirmed"] == model["revision"], 30, "it is confirmed")
+    assert mounted.cli("rollback", NAME, check=False).returncode == 3

@@ -21,7 +21,7 @@ LOADS = 400
 
 @pytest.fixture(scope="module")
 def rows():
-    trace = os.environ.get("WEIGHTFS_TRACE")
+    trace = os.environ.get("WEIGHTFS_TRACE")  # made up where there is none: that can be had everywhere
     return traffic.recorded(trace, LOADS) if trace else traffic.made_up(LOADS, artifacts=40, users=60, seed=3)
 
 

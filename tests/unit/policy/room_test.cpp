@@ -133,7 +133,7 @@ TEST_CASE("snapshots that share blobs go together where the last used one has th
 
 TEST_CASE("every guard has a name") {
   for (const Guard guard : {Guard::kOpen, Guard::kPinned, Guard::kLeased, Guard::kFilling,
-                            Guard::kConfirmed, Guard::kFloor}) {
+                            Guard::kConfirmed, Guard::kFloor, Guard::kSetAside}) {
     CHECK(std::string_view(name(guard)) != "unknown");
   }
 }

@@ -228,13 +228,28 @@ TEST_CASE("a complete file is one hit per consumer however often it is opened") 
 }
 
 TEST_CASE("a consumer is the unified cgroup, else the first named one") {
-  CHECK(consumer_from_cgroup("0::/kubepods/pod1/c1\n") == "/kubepods/pod1/c1");
+  CHECK(consumer_from_cgroup("0::/system.slice/vllm.service\n") == "/system.slice/vllm.service");
+  CHECK(consumer_from_cgroup("0::/pods/pod1/c1\n") == "/pods/pod1/c1");
   CHECK(consumer_from_cgroup("12:memory:/pod1\n0::/\n") == "/pod1");
   CHECK(consumer_from_cgroup("12:memory:/pod1\n0::/unit\n") == "/unit");
   CHECK(consumer_from_cgroup("12:memory:/\n0::/\n").empty());
   CHECK(consumer_from_cgroup("garbage\n").empty());
   CHECK(consumer_of(0) == "unknown");
   CHECK(consumer_of(getpid()) != "");
+}
+
+TEST_CASE("a pod is one consumer, whatever containers it has, and after each restart of them") {
+  CHECK(consumer_from_cgroup("0::/kubepods/pod1/c1\n") == "/kubepods/pod1");
+  CHECK(consumer_from_cgroup("0::/kubepods/burstable/pod1-2/c1/init\n") ==
+        "/kubepods/burstable/pod1-2");
+  const std::string slice =
+      "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod0a_1b.slice";
+  CHECK(consumer_from_cgroup("0::" + slice + "/cri-containerd-2f.scope\n") == slice);
+  CHECK(consumer_from_cgroup("0::/kubepods.slice/kubepods-pod0a.slice/crio-2f.scope\n") ==
+        "/kubepods.slice/kubepods-pod0a.slice");
+  CHECK(consumer_from_cgroup("0::/docker/9c/kubelet.slice/kubepods/pod7/c2\n") ==
+        "/docker/9c/kubelet.slice/kubepods/pod7");
+  CHECK(consumer_from_cgroup("4:memory:/kubepods/pod3/c\n0::/\n") == "/kubepods/pod3");
 }
 
 TEST_CASE("the last error of a content is kept until a fill succeeds") {
