@@ -60,7 +60,7 @@ std::optional<std::chrono::minutes> read_zone(std::string_view text, NoZone with
   text.remove_prefix(1);
   const auto hours = take(text, 2, text.size() > 4 ? ':' : '\0');
   const auto minutes = hours ? take(text, 2, '\0') : std::nullopt;
-  if (!minutes || !text.empty()) return std::nullopt;
+  if (!minutes || !text.empty() || *hours > 23 || *minutes > 59) return std::nullopt;
   return std::chrono::minutes{(west ? -1 : 1) * (*hours * 60 + *minutes)};
 }
 
@@ -96,7 +96,13 @@ std::int64_t parse_timestamp(std::string_view text) {
     const auto date = take_date(rest, '\0');
     if (date && rest.empty()) time = date->time_since_epoch();
   }
-  if (time) return std::chrono::floor<std::chrono::seconds>(*time).count();
+  // The zone may lead out of the years that can be written.
+  constexpr std::int64_t kFirst = -62'167'219'200;  // 0000-01-01T00:00:00Z
+  constexpr std::int64_t kLast = 253'402'300'799;   // 9999-12-31T23:59:59Z
+  if (time) {
+    const std::int64_t seconds = std::chrono::floor<std::chrono::seconds>(*time).count();
+    if (seconds >= kFirst && seconds <= kLast) return seconds;
+  }
   throw Error(Errc::kInvalid, "a time must be like 2026-03-01T12:00:00Z, or a date, not '" +
                                   std::string(text) + "'");
 }

@@ -41,8 +41,9 @@ Disks disks_of(std::span<const VolumeStatus> volumes) {
     if (volume.state == VolumeState::kNotOpened) continue;
     const store::StoreUsage& usage = volume.usage;
     Disk& disk = disks[volume.filesystem];
-    disk.size = usage.capacity;
-    disk.free = usage.free;
+    // One whose directory has gone says 0; another on the same filesystem knows.
+    disk.size = std::max(disk.size, usage.capacity);
+    disk.free = std::max(disk.free, usage.free);
     disk.used += usage.bytes + usage.partial_bytes + usage.evicted_open_bytes;
     disk.usable = disk.usable || volume.state == VolumeState::kUsable;
   }

@@ -3,7 +3,7 @@
 #include "cli/commands.hpp"
 
 #include "base/quantity.hpp"
-#include "cli/input_check.hpp"
+#include "cli/model_check.hpp"
 #include "cli/setting_flags.hpp"
 #include "cli/table.hpp"
 #include "control/json_codec.hpp"
@@ -21,7 +21,7 @@ class ConfigCheckCommand final : public Command {
 
   ExitCode run(Context& context) override {
     const LoadedSettings loaded = flags_.load(context);
-    for (const ModelSetting& model : loaded.settings.models) check(model);
+    check_models(loaded.settings.models);
     if (context.json()) {
       context.print_json(to_json(loaded));
     } else {
@@ -31,15 +31,6 @@ class ConfigCheckCommand final : public Command {
   }
 
  private:
-  static void check(const ModelSetting& model) {
-    try {
-      check_name_argument(model.name);
-      check_source_argument(model.source);
-    } catch (const UsageError& error) {
-      throw UsageError(fmt::format("{}: model {}: {}", model.origin, model.name, error.what()));
-    }
-  }
-
   static control::Json to_json(const LoadedSettings& loaded) {
     control::Json json;
     json["settings"] = control::Json::array();

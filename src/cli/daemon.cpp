@@ -6,6 +6,7 @@
 #include "cli/daemon_directories.hpp"
 #include "cli/descriptor_limit.hpp"
 #include "cli/drop_privileges.hpp"
+#include "cli/model_check.hpp"
 #include "cli/node.hpp"
 #include "cli/outside_mount.hpp"
 #include "cli/predecessor.hpp"
@@ -109,7 +110,9 @@ class DaemonCommand final : public Command {
 
   LoadedSettings load_again(const Context& context) const {
     try {
-      return flags_.load(context);
+      LoadedSettings loaded = flags_.load(context);
+      check_models(loaded.settings.models);
+      return loaded;
     } catch (const UsageError& error) {
       throw Error(Errc::kInvalid, error.what());
     }

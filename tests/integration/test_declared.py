@@ -59,6 +59,12 @@ def test_sighup_reads_it_again_and_a_mistake_changes_nothing(weightfs, nginx):
     mounted.process.send_signal(signal.SIGHUP)
     until(lambda: names(mounted).keys() == {"org/first", "org/second"}, 30, "the keeper has passed it on")
 
+    for wrong in ({"name": "org/first", "source": "ftp://a/b"}, {"name": "org/first/inner", "source": first["source"]}):
+        declare(mounted, first, wrong) if "inner" in wrong["name"] else declare(mounted, wrong)
+        for command in (["reload"], ["config", "diff"]):
+            assert mounted.cli(*command, check=False).returncode == 1
+        assert names(mounted).keys() == {"org/first", "org/second"}
+
     declare(mounted, {"name": "org/first"})
     failed = mounted.cli("reload", check=False)
     assert failed.returncode == 1 and "models[0]" in failed.stderr

@@ -93,6 +93,10 @@ TEST_CASE("directories on one filesystem share its room") {
       budget(limits, std::vector{volume(1, 100, 700), volume(1, 200, 700)});
   CHECK(found.capacity == 500);
   CHECK(found.used == 300);
+  // Of a directory that has gone nobody can say how large its filesystem is.
+  store::VolumeStatus gone = volume(1, 200, 0, store::VolumeState::kSetAside);
+  gone.usage.capacity = 0;
+  CHECK(budget(limits, std::vector{volume(1, 100, 700), gone}).capacity == 500);
 }
 
 TEST_CASE("a disk that is set aside has no room, and what is on it is no burden") {
