@@ -56,11 +56,13 @@ def write_csv(path, references):
 def write_events(path, references):
     with open(path, "w") as out:
         for place, (artifact, consumer, size) in enumerate(references):
+            out.write(json.dumps({"time": place, "event": "reference", "snapshot": f"{artifact:012x}",
+                                  "consumer": f"pod {consumer}", "bytes": size}) + "\n")
+            # What a load finds is told of each file, and no reference of its own.
             out.write(json.dumps({"time": place, "event": "hit" if place % 2 else "miss",
-                                  "snapshot": f"{artifact:012x}", "consumer": f"pod {consumer}",
-                                  "bytes": size}) + "\n")
+                                  "snapshot": f"{artifact:012x}", "bytes": 1}) + "\n")
             if place % 10 == 0:
-                out.write(json.dumps({"time": place, "event": "evicted", "bytes": 1}) + "\n")
+                out.write(json.dumps({"time": place, "event": "eviction", "bytes": 1}) + "\n")
     return path
 
 
