@@ -125,9 +125,10 @@ TEST_CASE_METHOD(LimiterFixture, "a wait that has become urgent overtakes") {
   const auto first = wait("first", Urgency::kFile);
   const auto second = wait("second", Urgency::kBackground);
   REQUIRE(eventually([&] { return limiter.waiting() == 2; }));
+  REQUIRE(eventually([&] { return second->asked == 2; }));  // before it waits, and once more then
   second->urgency = Urgency::kDemand;
   limiter.look_again(second.get());
-  REQUIRE(eventually([&] { return second->asked == 2; }));
+  REQUIRE(eventually([&] { return second->asked == 3; }));
   clock.advance(1ms);
   REQUIRE(passes(1));
   clock.advance(10ms);
@@ -178,9 +179,10 @@ TEST_CASE_METHOD(LimiterFixture, "the least urgent and latest gives way; a deman
 TEST_CASE_METHOD(LimiterFixture, "who was asked to give way and has become a demand stays") {
   const auto waiter = wait("a", Urgency::kFile);
   REQUIRE(eventually([&] { return limiter.waiting() == 1; }));
+  REQUIRE(eventually([&] { return waiter->asked == 2; }));
   waiter->urgency = Urgency::kDemand;
   limiter.make_way(nullptr);
-  REQUIRE(eventually([&] { return waiter->asked == 2; }));
+  REQUIRE(eventually([&] { return waiter->asked == 3; }));
   clock.advance(1ms);
   REQUIRE(passes(1));
 }
