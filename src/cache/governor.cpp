@@ -6,7 +6,7 @@
 #include "base/quantity.hpp"
 #include "cache/shared_content.hpp"
 #include "cache/shortage.hpp"
-#include "fetch/read_pattern.hpp"
+#include "cache/weights.hpp"
 #include "fetch/target.hpp"
 #include "snapshot/reference.hpp"
 
@@ -49,16 +49,6 @@ struct Governor::State {
   State(const GovernorOptions& options, const Log& logger)
       : log(options.use_log, options.writing, logger), tenants(options.tenants) {}
 
-  /// Configs and tokenizers are read by whoever looks at a model; weights by whoever uses it.
-  [[nodiscard]] bool is_use(const snapshot::Snapshot& snapshot, std::size_t file_index) {
-    return fetch::holds_weights(snapshot.files()[file_index]) || is_weightless(snapshot);
-  }
-  [[nodiscard]] bool is_weightless(const snapshot::Snapshot& snapshot) {
-    const auto [found, added] = weightless.try_emplace(snapshot.key());
-    if (added) found->second = std::ranges::none_of(snapshot.files(), fetch::holds_weights);
-    return found->second;
-  }
-
   /// The file is kept from now on, for this snapshot.
   void add(const fetch::Target& file, std::uint64_t bytes) {
     const Digest content = file.key();
@@ -98,7 +88,7 @@ struct Governor::State {
   SharedContent shared;
   bool shares_moved = false;
   std::vector<Tenant> tenants;
-  std::unordered_map<Digest, bool> weightless;  ///< by snapshot
+  Weights weights;
   std::uint64_t stray_bytes = 0;  ///< of blobs that no snapshot has, as far as is known
   Digest latest;                  ///< the last one in the order of use
   GovernorStatus counts;
@@ -163,7 +153,7 @@ void Governor::used(const SnapshotPtr& snapshot, std::size_t file_index,
   auto seen = References::Seen::kAgain;
   Area area{};
   state_->with([&](State& state) {
-    if (!state.is_use(*snapshot, file_index)) return;
+    if (!state.weights.is_use(*snapshot, file_index)) return;
     if (options_.admission != Admission::kNever) seen = refer(state, key, consumer);
     area = area_of(state, key);
     // Also where all that it has is shared with others, and was fetched for them.
@@ -245,18 +235,20 @@ bool Governor::refuse(const fetch::Target& target, const policy::Plan& plan) {
 
 policy::Plan Governor::plan(const policy::Claim& claim, Capacity capacity,
                             const std::unordered_set<Digest>& spared) const {
-  policy::Budget budget = this->budget(capacity);
+  const Volumes volumes = parts_.stock.volumes();
+  policy::Budget budget = this->budget(volumes, capacity);
+  // What shares are of: it must not change with what others do to the disk.
+  const std::uint64_t shared_out = cache::capacity(options_.limits, volumes);
   return state_->with([&](State& state) {
     state.settle_shares();
     budget.used -= std::min(budget.used, state.stray_bytes);
     const auto guard = [&](const Holding& holding) {
       return spared.contains(holding.snapshot) ? Guard::kLeased : guard_of(state, holding);
     };
-    return policy::make_room(
-        state.holdings, budget, claim,
-        {.guard_of = guard,
-         .next_use = {},
-         .tenancy = tenancy(state.tenants, parts_.catalog, configured_capacity())});
+    return policy::make_room(state.holdings, budget, claim,
+                             {.guard_of = guard,
+                              .next_use = {},
+                              .tenancy = tenancy(state.tenants, parts_.catalog, shared_out)});
   });
 }
 
@@ -329,7 +321,7 @@ std::optional<Guard> Governor::guard_of(State& state, const Holding& holding) co
 /// nothing back, and more would have to go.
 std::optional<Guard> Governor::use_of_files(State& state, const SnapshotPtr& snapshot) const {
   for (std::size_t i = 0; i < snapshot->files().size(); ++i) {
-    if (!state.is_use(*snapshot, i)) continue;
+    if (!state.weights.is_use(*snapshot, i)) continue;
     const fetch::Target file = target_of(snapshot, i);
     if (parts_.stock.in_use(file)) return Guard::kOpen;
     if (parts_.stock.presence(file) == Stock::Presence::kFilling) return Guard::kFilling;
@@ -390,7 +382,7 @@ void Governor::count(Turn& turn) {
     for (const Digest& key : keys_of(state.holdings)) {
       if (!own.contains(key)) state.holdings.set_bytes(key, 0);
     }
-    std::erase_if(state.weightless, [&](const auto& one) { return !known.contains(one.first); });
+    state.weights.forget_if([&](const Digest& key) { return !known.contains(key); });
     state.own = std::move(own);
     state.shared = std::move(shared);
     state.shares_moved = true;
@@ -460,8 +452,9 @@ std::vector<TenantUse> Governor::tenant_uses(const State& state, std::uint64_t c
 
 GovernorStatus Governor::status() {
   count(*turn_.lock());
-  const policy::Budget now = budget();
-  const std::uint64_t capacity = configured_capacity();
+  const Volumes volumes = parts_.stock.volumes();
+  const policy::Budget now = budget(volumes, {});
+  const std::uint64_t capacity = cache::capacity(options_.limits, volumes);
   return state_->with([&](State& state) {
     state.settle_shares();
     GovernorStatus status = state.counts;

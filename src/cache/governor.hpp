@@ -132,7 +132,8 @@ class Governor final {
   /// `capacity`: in place of the one that the limits give.
   using Capacity = std::optional<std::uint64_t>;
   [[nodiscard]] policy::Budget budget(Capacity capacity = {}) const;
-  [[nodiscard]] std::uint64_t configured_capacity() const;
+  using Volumes = std::vector<store::VolumeStatus>;
+  [[nodiscard]] policy::Budget budget(const Volumes& volumes, Capacity capacity) const;
   /// `spared`: never victims, whatever guards them.
   [[nodiscard]] policy::Plan plan(const policy::Claim& claim, Capacity capacity = {},
                                   const std::unordered_set<Digest>& spared = {}) const;

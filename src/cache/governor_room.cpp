@@ -14,26 +14,27 @@ namespace weightfs::cache {
 
 using snapshot::SnapshotPtr;
 
-policy::Budget Governor::budget(Capacity capacity) const {
-  policy::Budget budget = cache::budget(options_.limits, parts_.stock.volumes());
+policy::Budget Governor::budget(const Volumes& volumes, Capacity capacity) const {
+  policy::Budget budget = cache::budget(options_.limits, volumes);
   budget.capacity = capacity.value_or(budget.capacity);
   return budget;
 }
 
-/// What shares are of: it must not change with what others do to the disk.
-std::uint64_t Governor::configured_capacity() const {
-  return cache::capacity(options_.limits, parts_.stock.volumes());
+policy::Budget Governor::budget(Capacity capacity) const {
+  return budget(parts_.stock.volumes(), capacity);
 }
 
 /// A file is on one volume: where there is room on all of them together, more may have to go.
 policy::Plan Governor::plan_one_volume(const policy::Claim& claim) {
-  const std::vector<store::VolumeStatus> volumes = parts_.stock.volumes();
-  const std::uint64_t room = headroom(options_.limits, volumes);
-  if (volumes.size() <= 1 || room >= claim.bytes) return {.fits = true};
+  Volumes volumes = parts_.stock.volumes();
+  const auto room = [&] { return headroom(options_.limits, volumes); };
+  if (volumes.size() <= 1 || room() >= claim.bytes) return {.fits = true};
   remove_strays();
+  volumes = parts_.stock.volumes();
+  if (room() >= claim.bytes) return {.fits = true};
   const std::uint64_t most = largest_file(options_.limits, volumes);
   if (claim.bytes > most) return {.short_of = claim.bytes - most};
-  return plan(claim, budget().used + room);
+  return plan(claim, budget(volumes, {}).used + room());
 }
 
 /// 0 where it is complete, or on its way: then it has its space.

@@ -56,12 +56,6 @@ std::uint64_t within(const Limits& limits, std::uint64_t bytes) noexcept {
 
 }  // namespace
 
-policy::Budget budget(const Limits& limits, const store::StoreUsage& usage) {
-  const VolumeStatus one{
-      .directory = {}, .state = VolumeState::kUsable, .error = {}, .filesystem = 0, .usage = usage};
-  return budget(limits, std::span(&one, 1));
-}
-
 std::uint64_t capacity(const Limits& limits, std::span<const VolumeStatus> volumes) {
   std::uint64_t share = 0;
   for (const auto& [number, disk] : disks_of(volumes)) {

@@ -25,11 +25,10 @@ struct Limits {
 [[nodiscard]] std::uint64_t capacity(const Limits& limits,
                                      std::span<const store::VolumeStatus> volumes);
 
-/// The budget that follows from the limits and from what the disk says: as if capacity were all
-/// that counts, for bytes that are evicted here become free there. Pure.
-[[nodiscard]] policy::Budget budget(const Limits& limits, const store::StoreUsage& usage);
-/// The same of several volumes: the sum over their filesystems. What is on those that are set aside
-/// is as much of the capacity as it takes: nothing can be added to it, nor taken away.
+/// The budget that follows from the limits and from what the disks say: as if capacity were all
+/// that counts, for bytes that are evicted here become free there; the sum over the filesystems.
+/// What is on volumes that are set aside is as much of the capacity as it takes: nothing can be
+/// added to it, nor taken away. Pure.
 [[nodiscard]] policy::Budget budget(const Limits& limits,
                                     std::span<const store::VolumeStatus> volumes);
 

@@ -282,12 +282,12 @@ void Store::discard_partials_but(const std::unordered_set<PartialKey>& kept) {
 }
 
 bool Store::set_aside(const Digest& digest) const {
-  bool anywhere = false;
-  for (Volume* const volume : opened()) {
-    if (volume->usable() && volume->contains(digest)) return false;
-    anywhere = anywhere || !volume->usable();
-  }
-  return anywhere && contains(digest);
+  const std::vector<Volume*> volumes = opened();
+  const auto usable = [](const Volume* volume) { return volume->usable(); };
+  if (std::ranges::all_of(volumes, usable)) return false;  // without asking an index
+  return contains(digest) && std::ranges::none_of(volumes, [&](const Volume* volume) {
+           return volume->usable() && volume->contains(digest);
+         });
 }
 
 std::uint64_t Store::remove(const Digest& digest) {

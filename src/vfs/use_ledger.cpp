@@ -2,30 +2,16 @@
 // Copyright the weightfs authors
 #include "vfs/use_ledger.hpp"
 
-#include "fetch/read_pattern.hpp"
-
-#include <algorithm>
 #include <utility>
 
 namespace weightfs::vfs {
 
-namespace {
-
-/// Configs and tokenizers are read by whoever looks at a model; weights by whoever uses it.
-bool is_use(const snapshot::Snapshot& snapshot, std::size_t file_index) {
-  const auto& files = snapshot.files();
-  return fetch::holds_weights(files[file_index]) ||
-         std::ranges::none_of(files, fetch::holds_weights);
-}
-
-}  // namespace
-
 bool UseLedger::opened(const snapshot::Snapshot& snapshot, std::size_t file_index,
                        const std::string& consumer) {
-  const bool uses = is_use(snapshot, file_index);
   const Clock::TimePoint now = clock_.now();
   return state_.with([&](State& state) {
     if (state.files >= kRemembered) forget(state);
+    const bool uses = state.weights.is_use(snapshot, file_index);
     Uses& all = state.uses[snapshot.key()];
     Use& use = all.by_consumer[consumer];
     const bool again = use.files.contains(file_index);
@@ -67,6 +53,7 @@ void UseLedger::closed(const Digest& snapshot_key) {
 void UseLedger::forget(State& state) {
   std::erase_if(state.uses, [](const auto& entry) { return entry.second.opens == 0; });
   for (auto& [key, uses] : state.uses) uses.by_consumer.clear();
+  state.weights.forget_if([&](const Digest& key) { return !state.uses.contains(key); });
   state.files = 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/clock.hpp"
 #include "base/synchronized.hpp"
+#include "cache/weights.hpp"
 #include "digest/digest.hpp"
 #include "snapshot/snapshot.hpp"
 
@@ -56,6 +57,7 @@ class UseLedger {
   struct State {
     std::unordered_map<Digest, Uses> uses;
     std::size_t files = 0;
+    cache::Weights weights;
   };
 
   static void forget(State& state);

@@ -263,7 +263,8 @@ def test_who_follows_misses_nothing_over_a_daemon_that_dies(node):
     assert len([one for one in told if one["event"] == "start"]) == 3
     sequences = [one["seq"] for one in told]
     assert sequences == sorted(set(sequences))
-    assert sequences == [one["seq"] for one in events(mounted)]
+    # The last pin also warms: what that brings may come after the follower was looked at.
+    assert sequences == [one["seq"] for one in events(mounted) if one["seq"] <= sequences[-1]]
 
 
 def test_the_daemon_ends_at_once_though_somebody_follows(node):

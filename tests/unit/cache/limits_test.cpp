@@ -16,6 +16,16 @@ store::StoreUsage usage(std::uint64_t ours, std::uint64_t free) {
   return {.bytes = ours, .capacity = 1000, .free = free};
 }
 
+/// Of a store on one disk.
+policy::Budget budget(const Limits& limits, const store::StoreUsage& usage) {
+  const store::VolumeStatus one{.directory = {},
+                                .state = store::VolumeState::kUsable,
+                                .error = {},
+                                .filesystem = 0,
+                                .usage = usage};
+  return cache::budget(limits, std::span(&one, 1));
+}
+
 TEST_CASE("shares read as sizes or as percent, and are written the same") {
   CHECK(parse_share("90%") == Share{.percent = 90});
   CHECK(parse_share("0%") == Share{});
@@ -73,38 +83,40 @@ store::VolumeStatus volume(std::uint64_t filesystem, std::uint64_t ours, std::ui
 TEST_CASE("the budget of several disks is the sum, each with its own shares") {
   const Limits limits{.capacity = {.percent = 50}, .min_free = {.percent = 10}};
   const std::vector volumes{volume(1, 200, 800), volume(2, 300, 150)};
-  const policy::Budget found = budget(limits, volumes);
+  const policy::Budget found = cache::budget(limits, volumes);
   CHECK(found.capacity == 500 + 350);  // 150 free on the second one, of which 100 are to stay
   CHECK(found.used == 500);
   CHECK(found.probation == 200);
-  CHECK(budget(limits, std::span<const store::VolumeStatus>()).capacity == 0);
+  CHECK(cache::budget(limits, std::span<const store::VolumeStatus>()).capacity == 0);
 }
 
 TEST_CASE("a capacity in bytes is that of all disks") {
   const Limits limits{.capacity = {.bytes = 1200}, .min_free = {.bytes = 100}};
-  CHECK(budget(limits, std::vector{volume(1, 0, 1000), volume(2, 0, 1000)}).capacity == 1200);
-  CHECK(budget(limits, std::vector{volume(1, 0, 400), volume(2, 0, 500)}).capacity == 700);
-  CHECK(budget(limits, std::vector{volume(1, 0, 1000), volume(2, 0, 1000)}).probation == 240);
+  CHECK(cache::budget(limits, std::vector{volume(1, 0, 1000), volume(2, 0, 1000)}).capacity ==
+        1200);
+  CHECK(cache::budget(limits, std::vector{volume(1, 0, 400), volume(2, 0, 500)}).capacity == 700);
+  CHECK(cache::budget(limits, std::vector{volume(1, 0, 1000), volume(2, 0, 1000)}).probation ==
+        240);
 }
 
 TEST_CASE("directories on one filesystem share its room") {
   const Limits limits{.capacity = {.percent = 50}, .min_free = {}};
   const policy::Budget found =
-      budget(limits, std::vector{volume(1, 100, 700), volume(1, 200, 700)});
+      cache::budget(limits, std::vector{volume(1, 100, 700), volume(1, 200, 700)});
   CHECK(found.capacity == 500);
   CHECK(found.used == 300);
   // Of a directory that has gone nobody can say how large its filesystem is.
   store::VolumeStatus gone = volume(1, 200, 0, store::VolumeState::kSetAside);
   gone.usage.capacity = 0;
-  CHECK(budget(limits, std::vector{volume(1, 100, 700), gone}).capacity == 500);
+  CHECK(cache::budget(limits, std::vector{volume(1, 100, 700), gone}).capacity == 500);
 }
 
 TEST_CASE("a disk that is set aside has no room, and what is on it is no burden") {
   using enum store::VolumeState;
   const Limits limits{.capacity = {.percent = 50}, .min_free = {}};
   const policy::Budget found =
-      budget(limits, std::vector{volume(1, 100, 900), volume(2, 300, 700, kSetAside),
-                                 volume(3, 0, 0, kNotOpened)});
+      cache::budget(limits, std::vector{volume(1, 100, 900), volume(2, 300, 700, kSetAside),
+                                        volume(3, 0, 0, kNotOpened)});
   CHECK(found.capacity - found.used == 400);
   CHECK(found.capacity == 800);
   CHECK(found.probation == 100);
