@@ -142,6 +142,7 @@ Node::Node(Configuration configuration, Sockets sockets, keeper::Session session
       session_(std::move(session_handle_.fuse), filesystem_, modes_, memory_, notifier_,
                {.threads = settings_.fuse_threads,
                 .passthrough = settings_.passthrough,
+                .deployment = settings_.deployment,
                 .on_ready = [this] { on_ready(); }},
                log.named("fuse")) {
   try {

@@ -103,6 +103,18 @@ std::chrono::milliseconds span(const std::string& text) {
   return time;
 }
 
+/// Printable, as it stands in events and messages.
+std::string identifier(const std::string& text) {
+  constexpr std::size_t kLongest = 256;
+  const auto prints = [](char c) { return c > ' ' && c <= '~'; };
+  if (text.empty() || text.size() > kLongest || !std::ranges::all_of(text, prints)) {
+    throw Error(Errc::kInvalid, fmt::format("'{}' is not an id: 1 to {} printable ASCII characters "
+                                            "without spaces",
+                                            text, kLongest));
+  }
+  return text;
+}
+
 std::filesystem::path absolute_path(const std::string& text) {
   const std::filesystem::path path(text);
   if (!path.is_absolute()) {
@@ -192,6 +204,11 @@ constexpr std::array kTable{
             "A revision that a model has shown for so long is confirmed by itself. 0s: never.",
             [](Settings& s, const std::string& t) { s.confirm_after = span(t); },
             [](const Settings& s) { return exact_duration(s.confirm_after); }},
+    Setting{"deployment", kText, "ID", "unknown",
+            "Who a reader is taken for of whom neither cgroup nor session can be seen, as from within "
+            "another pid namespace.",
+            [](Settings& s, const std::string& t) { s.deployment = identifier(t); },
+            [](const Settings& s) { return s.deployment; }},
     Setting{"require_digest", kBoolean, "", "false",
             "Refuse to add or update a model unless its revision or its snapshot is named "
             "(SOURCE@REVISION, --expect): what a source alone has may change.",

@@ -51,6 +51,7 @@ struct Settings {
   std::chrono::milliseconds rollback_window{};
   std::chrono::milliseconds confirm_after{};  ///< 0: never
   bool require_digest{};
+  std::string deployment;
   std::chrono::milliseconds flip_wait{};  ///< 0: not at all
   fetch::Verify verify{};
   vfs::CheckPolicy verify_open{};

@@ -196,7 +196,7 @@ void open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) noexcept {
         context.filesystem.release(*counted);
       }
     }
-    const std::string consumer = vfs::consumer_of(fuse_req_ctx(request)->pid);
+    const std::string consumer = vfs::consumer_of(fuse_req_ctx(request)->pid, context.deployment);
     const ParkedRequests::Id id = park(request, context);
     const Opening opening{request, node, number, *info};
     const auto done = [&context, id, opening](const vfs::OpenResult& result) {

@@ -7,6 +7,7 @@
 #include "vfs/filesystem.hpp"
 
 #include <atomic>
+#include <string>
 
 struct fuse_conn_info;
 struct fuse_lowlevel_ops;
@@ -18,6 +19,7 @@ namespace weightfs::fuse {
 struct OperationContext {
   vfs::Filesystem& filesystem;
   OpenModes& modes;
+  std::string deployment;  ///< the consumer of whom nothing is known
   ParkedRequests parked;
   /// Set before the fetcher is taken down: what it cancels then must not be answered, so that the
   /// kernel keeps those requests for the next daemon.

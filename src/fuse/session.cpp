@@ -89,6 +89,7 @@ class Session::State {
         log_(std::move(log)),
         context_{.filesystem = filesystem,
                  .modes = modes,
+                 .deployment = options_.deployment,
                  .parked = {},
                  .muted = false,
                  .want_passthrough = options_.passthrough,

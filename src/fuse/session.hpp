@@ -11,12 +11,14 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 namespace weightfs::fuse {
 
 struct SessionOptions {
   unsigned threads = 4;
-  bool passthrough = true;  ///< false: never ask the kernel for it
+  bool passthrough = true;             ///< false: never ask the kernel for it
+  std::string deployment = "unknown";  ///< the consumer of whom nothing is known
   /// Called once the kernel knows us: after INIT from a serving thread, after a resume from
   /// start(). No request but INIT is served before it has returned. Must not throw.
   std::function<void()> on_ready;

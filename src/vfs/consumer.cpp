@@ -55,18 +55,18 @@ std::string consumer_from_cgroup(const std::string& text) {
   return without_container(named);
 }
 
-std::string consumer_of(pid_t pid) {
-  if (pid <= 0) return "unknown";
+std::string consumer_of(pid_t pid, const std::string& deployment) {
+  if (pid <= 0) return deployment;
   try {
     constexpr std::uint64_t kLimit = 64 << 10;
     std::string group =
         consumer_from_cgroup(read_file("/proc/" + std::to_string(pid) + "/cgroup", kLimit));
     if (!group.empty()) return group;
   } catch (const Error&) {
-    return "unknown";  // gone, or hidden from us
+    return deployment;  // gone, or hidden from us
   }
   const pid_t session = ::getsid(pid);
-  return session > 0 ? "session:" + std::to_string(session) : "unknown";
+  return session > 0 ? "session:" + std::to_string(session) : deployment;
 }
 
 }  // namespace weightfs::vfs

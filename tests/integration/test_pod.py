@@ -3,6 +3,7 @@
 """A pod in a box (pod.py) loads before, during and after restarts and after a full remount."""
 
 import errno
+import json
 import pathlib
 import subprocess
 import tempfile
@@ -10,6 +11,7 @@ import tempfile
 import pytest
 
 import mounts
+from consumer import load
 from pod import Pod
 from waiting import until
 
@@ -106,3 +108,21 @@ def test_a_pod_started_before_the_mount_sees_it_come(weightfs, nginx, shared, fo
         mounted = weightfs({NAME: nginx.url("small/")}, mount=shared / "models")
         until(lambda: pod.ask(do="load", folder=tree) == expected, 10, "the mount propagates")
         assert mounted.status()["pid"]
+
+
+def test_readers_whom_the_daemon_cannot_see_are_one_consumer(weightfs, nginx, expected):
+    """A daemon in a pid namespace of its own is told no pid of those outside."""
+    mounted = weightfs({NAME: nginx.url("small/")}, start=False, options=["--deployment", "eu-1/chat"])
+    inside = ["unshare", "--pid", "--fork", "--kill-child"]
+    with open(mounted.log, "ab") as log:
+        daemon = subprocess.Popen(inside + mounted.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    try:
+        until(lambda: mounted.cli("status", check=False).returncode == 0, 30, "weightfs is ready")
+        assert load(str(mounted.mount / NAME)) == expected
+        events = [json.loads(line) for line in mounted.cli("events", "--json").stdout.splitlines()]
+        assert {event["consumer"] for event in events if event["event"] == "miss"} == {"eu-1/chat"}
+        mounted.cli("unmount")
+        assert daemon.wait(20) == 0
+    finally:
+        daemon.kill()
+        daemon.wait()

@@ -13,6 +13,7 @@
 
 #include <unistd.h>
 #include <array>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -234,8 +235,12 @@ TEST_CASE("a consumer is the unified cgroup, else the first named one") {
   CHECK(consumer_from_cgroup("12:memory:/pod1\n0::/unit\n") == "/unit");
   CHECK(consumer_from_cgroup("12:memory:/\n0::/\n").empty());
   CHECK(consumer_from_cgroup("garbage\n").empty());
-  CHECK(consumer_of(0) == "unknown");
-  CHECK(consumer_of(getpid()) != "");
+}
+
+TEST_CASE("who cannot be seen is the deployment's consumer") {
+  CHECK(consumer_of(0, "eu-1/chat") == "eu-1/chat");
+  CHECK(consumer_of(std::numeric_limits<pid_t>::max(), "eu-1/chat") == "eu-1/chat");
+  CHECK(consumer_of(getpid(), "eu-1/chat") != "eu-1/chat");
 }
 
 TEST_CASE("a pod is one consumer, whatever containers it has, and after each restart of them") {
