@@ -3,8 +3,10 @@
 #include "source/source_factory.hpp"
 
 #include "base/error.hpp"
+#include "snapshot/hub_reference.hpp"
 #include "snapshot/release.hpp"
 #include "source/file/file_source.hpp"
+#include "source/hf/hf_source.hpp"
 #include "source/http/http_source.hpp"
 #include "source/release/release_source.hpp"
 
@@ -16,18 +18,18 @@ namespace weightfs::source {
 
 namespace {
 
-SourcePtr make_release(const snapshot::Reference& reference, net::HttpClient& http) {
+SourcePtr make_release(const snapshot::Reference& reference, net::HttpClient& http, HubPool& hubs) {
   auto release = snapshot::Release::parse(reference.text());
   std::vector<SourcePtr> sources;
   for (const snapshot::ReleasePart& part : release.parts()) {
-    sources.push_back(make_source(part.source, http));
+    sources.push_back(make_source(part.source, http, hubs));
   }
   return std::make_shared<ReleaseSource>(std::move(release), std::move(sources));
 }
 
 }  // namespace
 
-SourcePtr make_source(const snapshot::Reference& reference, net::HttpClient& http) {
+SourcePtr make_source(const snapshot::Reference& reference, net::HttpClient& http, HubPool& hubs) {
   switch (reference.scheme()) {
     case snapshot::Scheme::kFile:
       return std::make_shared<FileSource>(reference);
@@ -35,14 +37,16 @@ SourcePtr make_source(const snapshot::Reference& reference, net::HttpClient& htt
     case snapshot::Scheme::kHttps:
       return std::make_shared<HttpSource>(reference, http);
     case snapshot::Scheme::kRelease:
-      return make_release(reference, http);
+      return make_release(reference, http, hubs);
     case snapshot::Scheme::kHf:
+      return std::make_shared<HfSource>(reference,
+                                        hubs.at(snapshot::HubReference::parse(reference).endpoint));
     case snapshot::Scheme::kOci:
     case snapshot::Scheme::kS3:
       break;
   }
   throw Error(Errc::kUnsupported,
-              reference.text() + ": this build reads file:// and http(s):// sources only");
+              reference.text() + ": this build reads file://, http(s):// and hf:// sources only");
 }
 
 }  // namespace weightfs::source
