@@ -96,6 +96,7 @@ class Server:
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else each answer waits for the ACK of its head
     timeout = 60
 
     def log_message(self, *_):

@@ -35,8 +35,8 @@ constexpr std::uint64_t kMaxPageBytes = 32 << 20;
 /// A listing that has more is made to take memory, or for ever.
 constexpr std::size_t kMaxEntries = 1'000'000;
 /// The Hub's pages have a thousand entries. So many of them that are nearly empty are no listing.
-constexpr std::size_t kManyPages = 100;
-constexpr std::size_t kFewEntries = 50;
+constexpr std::size_t kManyPages = 1000;
+constexpr std::size_t kFewEntries = 200;
 constexpr std::uint64_t kMaxErrorBytes = 64 << 10;
 constexpr int kMaxHops = 10;
 /// Tries of a question about a repository, where the Hub or the way to it fails.
