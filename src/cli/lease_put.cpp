@@ -35,6 +35,9 @@ class LeasePutCommand final : public Command {
     options.number(
         {"--priority", "NUMBER", "Of leases that are due at the same time, the higher goes first."},
         priority_, 0, kMostPriority);
+    options.option(
+        {"--owner", "TEXT", "For whom; as before, or the user who takes it, where none is given."},
+        request_.owner);
   }
 
   ExitCode run(Context& context) override {
@@ -88,7 +91,8 @@ CommandEntry lease_put_command() {
           "Fetches what is missing of the models, so that all of it is there when the job begins: "
           "what is due first, first. Nothing of it is evicted until the lease is over. A name is "
           "leased as what it shows now. A lease that cannot fit beside what else is kept is "
-          "refused.",
+          "refused. Only who took a lease may renew it or end it, beside root and the daemon's own "
+          "user.",
       .make = [] { return std::unique_ptr<Command>(std::make_unique<LeasePutCommand>()); },
   };
 }

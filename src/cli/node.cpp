@@ -212,8 +212,8 @@ void Node::start(control::ListenSocket control, const Log& log) {
                            .clock = clock_,
                            .events = telemetry::Events(events_)},
       std::chrono::ceil<std::chrono::seconds>(settings_.confirm_after), log.named("cache"));
-  store_probe_ =
-      std::make_unique<cache::StoreProbe>(store_, *cache_, [this] { volume_returned(); }, log_);
+  store_probe_ = std::make_unique<cache::StoreProbe>(
+      store_, *cache_, [this] { volume_returned(); }, telemetry::Events(events_), log_);
   server_ = std::make_unique<control::Server>(std::move(control), *router_,
                                               control::ServerOptions{}, log);
 }

@@ -136,6 +136,7 @@ void each_field(IsValue<api::Event> auto& value, auto&& visit) {
   visit("path", value.path);
   visit("source", value.source);
   visit("consumer", value.consumer);
+  visit("lease", value.lease);
   visit("bytes", value.bytes);
   visit("reason", value.reason);
   visit("hit_rate", value.hit_rate);

@@ -5,7 +5,9 @@
 #include "weightfs/events.hpp"
 #include "weightfs/values.hpp"
 
+#include <sys/types.h>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -94,9 +96,12 @@ class Operations {
   [[nodiscard]] virtual std::vector<api::Lease> leases() = 0;
   [[nodiscard]] virtual api::Lease lease(const std::string& id) = 0;
   /// Takes it, or renews the one with this id. Refused, with the numbers, where it cannot fit;
-  /// warms what is missing.
-  virtual api::Lease put_lease(const std::string& id, const api::LeaseRequest& request) = 0;
-  virtual void remove_lease(const std::string& id) = 0;
+  /// warms what is missing. `user` is whom the request is from, where that is known: a lease is
+  /// renewed and removed by whoever took it, root, and the daemon's own user; Error(kPermission)
+  /// for anybody else.
+  virtual api::Lease put_lease(const std::string& id, const api::LeaseRequest& request,
+                               std::optional<uid_t> user) = 0;
+  virtual void remove_lease(const std::string& id, std::optional<uid_t> user) = 0;
 
   virtual void unmount(Unmount how) = 0;
 };

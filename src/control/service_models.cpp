@@ -203,8 +203,8 @@ api::Model Service::add(const api::AddRequest& request, const Job& job) {
   refuse_own_mount(reference.source, parts_.mount.mount_info().mountpoint);
   const source::SourcePtr source = parts_.sources.get(reference.source.text());
   const snapshot::SnapshotPtr snapshot = resolve(source, job);
+  const Candidate candidate(parts_.catalog, snapshot, request.name);
   if (!request.allow_missing) check_complete(snapshot, source, job);
-  const Candidate candidate(parts_.catalog, snapshot);
   check_identity(snapshot, source, wanted, job);
   parts_.catalog.add(request.name, source_text, snapshot);
   tell(telemetry::EventKind::kAdd, require(request.name));

@@ -27,9 +27,10 @@ std::string named(const snapshot::Snapshot& snapshot) {
 }  // namespace
 
 /// Known to the catalog for as long as this lives.
-Service::Candidate::Candidate(catalog::Catalog& catalog, const snapshot::SnapshotPtr& snapshot)
+Service::Candidate::Candidate(catalog::Catalog& catalog, const snapshot::SnapshotPtr& snapshot,
+                              const std::string& name)
     : catalog_(catalog), key_(snapshot->key()) {
-  catalog_.consider(snapshot);
+  catalog_.consider(snapshot, name);
 }
 
 Service::Candidate::~Candidate() {
@@ -108,8 +109,8 @@ api::UpdateResult Service::update(const std::string& name, const UpdateHow& how,
   if (found->key() == model.current && (!wanted.revision || is_wanted(*shown, wanted))) {
     return {.name = name, .changed = false, .from = from, .to = from};
   }
+  const Candidate candidate(parts_.catalog, found, name);
   if (how.missing == Missing::kRefused) check_complete(found, source, job);
-  const Candidate candidate(parts_.catalog, found);
   check_identity(found, source, wanted, job);
   // Staged before it is fetched, so that what is learned of it is kept.
   parts_.catalog.stage(name, found);

@@ -107,6 +107,8 @@ def test_two_consumers_leave_their_references_misses_and_hits(node, trio):
     done = events(mounted, "fill", action="complete", snapshot=key)
     assert of_file(done) == sizes and len(done) == len(sizes)
     assert of_file(events(mounted, "verification", action="intact", snapshot=key)) == sizes
+    told = events(mounted, "fill", "verification", "admission", snapshot=key)
+    assert {one["name"] for one in told} == {"org/a"}
     begun = events(mounted, "fill", action="begin", snapshot=key)
     assert {one["path"] for one in begun} == sizes.keys()
     admitted = events(mounted, "admission", snapshot=key)

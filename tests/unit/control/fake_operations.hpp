@@ -174,7 +174,8 @@ class FakeOperations final : public control::Operations {
     }
     throw Error(Errc::kNotFound, "there is no lease " + id);
   }
-  api::Lease put_lease(const std::string& id, const api::LeaseRequest& request) override {
+  api::Lease put_lease(const std::string& id, const api::LeaseRequest& request,
+                       std::optional<uid_t> user) override {
     std::string artifacts;
     for (const std::string& artifact : request.artifacts) artifacts += " " + artifact;
     record("lease " + id + artifacts + " from " + request.not_before + " until " + request.until);
@@ -184,6 +185,8 @@ class FakeOperations final : public control::Operations {
                            .until = request.until,
                            .bandwidth = request.bandwidth,
                            .priority = request.priority,
+                           .owner = request.owner,
+                           .user = user,
                            .bytes = 10,
                            .missing_bytes = 5,
                            .at_risk = true,
@@ -194,7 +197,7 @@ class FakeOperations final : public control::Operations {
     });
     return lease;
   }
-  void remove_lease(const std::string& id) override {
+  void remove_lease(const std::string& id, std::optional<uid_t>) override {
     (void)lease(id);
     record("end lease " + id);
     state.with([&](State& s) {
