@@ -27,10 +27,10 @@ class LeaseLsCommand final : public Command {
       context.print_json(json);
       return ExitCode::kDone;
     }
-    Table table({{"ID"}, {"FROM"}, {"UNTIL"}, {"OWNER"}, {"STATE"}, {"ARTIFACTS"}});
+    Table table({{"ID"}, {"FROM"}, {"UNTIL"}, {"STATE"}, {"ARTIFACTS"}, {"OWNER"}});
     for (const api::Lease& lease : leases) {
-      table.add({lease.id, lease.not_before, lease.until, lease.owner, lease_state(lease),
-                 fmt::format("{}", fmt::join(lease.artifacts, " "))});
+      table.add({lease.id, lease.not_before, lease.until, lease_state(lease),
+                 fmt::format("{}", fmt::join(lease.artifacts, " ")), lease.owner});
     }
     table.print(context.streams());
     return ExitCode::kDone;

@@ -5,6 +5,7 @@
 #include "base/timestamp.hpp"
 #include "cli/commands.hpp"
 #include "cli/end_argument.hpp"
+#include "cli/input_check.hpp"
 #include "cli/lease_text.hpp"
 #include "cli/printable.hpp"
 #include "control/json_codec.hpp"
@@ -42,6 +43,7 @@ class LeasePutCommand final : public Command {
 
   ExitCode run(Context& context) override {
     using std::chrono::system_clock;
+    check_lease_argument(id_);
     const auto now = system_clock::now();
     request_.until = end_argument({.until = request_.until, .duration = for_}, now);
     if (request_.until.empty())

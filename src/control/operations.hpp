@@ -33,6 +33,7 @@ struct UpdateHow {
   Staging staging = Staging::kWarm;
   Missing missing = Missing::kRefused;
   Flip flip = Flip::kPatient;
+  std::string expect = {};  ///< the id of the snapshot that it must be; empty: whatever there is
 };
 /// What becomes of files that another model has as well.
 enum class Shared { kKeep, kEvict };
@@ -63,9 +64,8 @@ class Operations {
   /// Resolves again; fetches what is new and flips the name in one step.
   virtual api::UpdateResult update(const std::string& name, const UpdateHow& how,
                                    const Job& job) = 0;
-  /// As update, from another source, which is the model's from then on.
-  virtual api::UpdateResult resource(const std::string& name, const std::string& source,
-                                     const Job& job) = 0;
+  /// As update, of the name, from another source, which is the model's from then on.
+  virtual api::UpdateResult resource(const api::AddRequest& request, const Job& job) = 0;
   /// Re-hashes the blobs of one model, or of the whole store where `name` is empty.
   virtual api::VerifyResult verify(const std::string& name, const Job& job) = 0;
 

@@ -69,8 +69,7 @@ class Service final : public Operations {
 
   // service_revisions.cpp
   api::UpdateResult update(const std::string& name, const UpdateHow& how, const Job& job) override;
-  api::UpdateResult resource(const std::string& name, const std::string& source,
-                             const Job& job) override;
+  api::UpdateResult resource(const api::AddRequest& request, const Job& job) override;
   api::Model confirm(const std::string& name) override;
   api::UpdateResult rollback(const std::string& name) override;
 
@@ -138,6 +137,7 @@ class Service final : public Operations {
     std::optional<Digest> revision = {};  ///< an id or a key
     std::optional<Digest> id = {};
   };
+  [[nodiscard]] static std::optional<Digest> expected_id(const std::string& text);
   class Candidate {
    public:
     Candidate(catalog::Catalog& catalog, const snapshot::SnapshotPtr& snapshot,

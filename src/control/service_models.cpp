@@ -19,12 +19,6 @@ namespace weightfs::control {
 
 namespace {
 
-std::optional<Digest> expected_id(const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  if (auto id = Digest::parse(text)) return id;
-  throw Error(Errc::kInvalid, "the id of a snapshot is 64 hexadecimal digits");
-}
-
 /// A source below the mount itself would wait for the daemon that waits for it.
 void refuse_own_mount(const snapshot::Reference& reference, const std::string& mountpoint) {
   if (reference.scheme() == snapshot::Scheme::kRelease) {
@@ -183,6 +177,12 @@ std::optional<std::string> Service::missing_file(const snapshot::SnapshotPtr& sn
                        snapshot->files()[*config].path);
   }
   return std::nullopt;
+}
+
+std::optional<Digest> Service::expected_id(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  if (auto id = Digest::parse(text)) return id;
+  throw Error(Errc::kInvalid, "the id of a snapshot is 64 hexadecimal digits");
 }
 
 api::Model Service::add(const api::AddRequest& request, const Job& job) {

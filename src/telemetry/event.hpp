@@ -37,7 +37,7 @@ enum class EventKind {
   kLease,    ///< taken, renewed, released, expired; complete, late
   kDisk,     ///< a directory of the store: set_aside, back
   kMode,     ///< of the cache, from one to another
-  kDropped,  ///< events before this one that the log's file does not have
+  kDropped,  ///< events before this one that the log's file does not have, or may not have
 };
 [[nodiscard]] const char* name(EventKind kind) noexcept;
 [[nodiscard]] std::optional<EventKind> kind_of(std::string_view name) noexcept;

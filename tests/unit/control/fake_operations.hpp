@@ -150,10 +150,9 @@ class FakeOperations final : public control::Operations {
     (void)find(name);
     return {.name = name, .changed = true, .from = "b", .to = "a"};
   }
-  api::UpdateResult resource(const std::string& name, const std::string& source,
-                             const control::Job&) override {
-    record("resource " + name + " " + source);
-    return {.name = name, .changed = true};
+  api::UpdateResult resource(const api::AddRequest& request, const control::Job&) override {
+    record("resource " + request.name + " " + request.source);
+    return {.name = request.name, .changed = true};
   }
   api::ConfigDiff reload() override {
     record("reload");
