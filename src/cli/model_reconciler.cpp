@@ -19,7 +19,9 @@ namespace {
 
 using Kind = ModelChange::Kind;
 
+/// Of what needs a source; and of what only waits for people here to let it go.
 constexpr std::chrono::seconds kRetry{10};
+constexpr std::chrono::seconds kRetryHere{1};
 
 std::vector<api::MissingModel> all_of(const std::vector<ModelSetting>& models) {
   std::vector<api::MissingModel> all;
@@ -69,6 +71,10 @@ std::vector<ModelReconciler::Outcome> ModelReconciler::outcomes() const {
   return state_.with([](const State& state) { return state.outcomes; });
 }
 
+bool ModelReconciler::first_try() const {
+  return state_.with([&](const State& state) { return state.tried != at_; });
+}
+
 void ModelReconciler::note_outcome(const ModelChange& change, Done done,
                                    const std::string& reason) {
   state_.with([&](State& state) {
@@ -87,7 +93,7 @@ void ModelReconciler::run(const std::stop_token& stop) {
         state_.with([](const State& state) { return std::pair(state.models, state.declared); });
     if (declared != done) given_up.clear();
     at_ = declared;
-    const bool again = reconcile(models, given_up, stop);
+    const auto again = reconcile(models, given_up, stop);
     done = declared;
     state_.with([&](State& state) { state.tried = done; });
     changed_.notify_all();
@@ -95,16 +101,18 @@ void ModelReconciler::run(const std::stop_token& stop) {
     auto state = state_.lock();
     const auto is_new = [&] { return state->declared != done; };
     if (again) {
-      state.wait_until(changed_, stop, std::chrono::steady_clock::now() + kRetry, is_new);
+      state.wait_until(changed_, stop, std::chrono::steady_clock::now() + *again, is_new);
     } else {
       state.wait(changed_, stop, is_new);
     }
   }
 }
 
-bool ModelReconciler::reconcile(const std::vector<ModelSetting>& models,
-                                std::set<std::string>& given_up, const std::stop_token& stop) {
+std::optional<std::chrono::seconds> ModelReconciler::reconcile(
+    const std::vector<ModelSetting>& models, std::set<std::string>& given_up,
+    const std::stop_token& stop) {
   std::set<std::string> later;
+  std::optional<std::chrono::seconds> again;
   for (const ModelChange& change : changes(parts_.catalog.list(), models)) {
     if (stop.stop_requested()) break;
     // What is to be done to a model comes after what could not be done.
@@ -119,6 +127,9 @@ bool ModelReconciler::reconcile(const std::vector<ModelSetting>& models,
         break;
       case Done::kLater:
         later.insert(change.name);
+        if (!again || change.kind != Kind::kRemove) {
+          again = change.kind == Kind::kRemove ? kRetryHere : kRetry;
+        }
         break;
       case Done::kNever:
         given_up.insert(change.name);
@@ -132,7 +143,7 @@ bool ModelReconciler::reconcile(const std::vector<ModelSetting>& models,
     note(model.name, nullptr, false);
     if (model.declared && (model.warm || model.pin)) warm(model.name);
   }
-  return !later.empty();
+  return again;
 }
 
 ModelReconciler::Done ModelReconciler::attempt(const ModelChange& change,
@@ -208,7 +219,7 @@ bool ModelReconciler::remove(const std::string& name) {
   const std::optional<catalog::Model> model = parts_.catalog.find(name);
   if (!model) return true;
   if (parts_.is_read(*model)) {
-    log_.info("{} goes once nobody reads it any more", name);
+    if (first_try()) log_.info("{} goes once nobody reads it any more", name);
     return false;
   }
   if (model->pin && model->pin->reason == kDeclaredPin) (void)parts_.service.unpin(name);

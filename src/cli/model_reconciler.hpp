@@ -15,6 +15,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -68,15 +69,18 @@ class ModelReconciler {
   };
 
   void run(const std::stop_token& stop);
-  /// Does what differs, but for the models in `given_up`; true if some of it is to be tried again.
-  [[nodiscard]] bool reconcile(const std::vector<ModelSetting>& models,
-                               std::set<std::string>& given_up, const std::stop_token& stop);
+  /// Does what differs, but for the models in `given_up`; returns after what time some of it is to
+  /// be tried again, if any.
+  [[nodiscard]] std::optional<std::chrono::seconds> reconcile(
+      const std::vector<ModelSetting>& models, std::set<std::string>& given_up,
+      const std::stop_token& stop);
   [[nodiscard]] Done attempt(const ModelChange& change, const ModelSetting* setting,
                              const std::stop_token& stop);
   /// False where it has to wait.
   [[nodiscard]] bool carry_out(const ModelChange& change, const ModelSetting* setting,
                                const std::stop_token& stop);
   [[nodiscard]] bool remove(const std::string& name);
+  [[nodiscard]] bool first_try() const;
   /// Of the first attempt of the thread's settings, unless there are newer ones.
   void note_outcome(const ModelChange& change, Done done, const std::string& reason = {});
   void warm(const std::string& name);
