@@ -95,7 +95,10 @@ struct Governor::State {
 };
 
 Governor::Governor(Parts parts, GovernorOptions options, Log log)
-    : parts_(parts), options_(std::move(options)), log_(std::move(log)), decisions_(parts.events) {
+    : parts_(parts),
+      options_(std::move(options)),
+      log_(std::move(log)),
+      decisions_(parts.events, parts.catalog) {
   State state(options_, log_);
   UseLog::Memory memory = state.log.take();
   if (options_.admission != Admission::kNever) {

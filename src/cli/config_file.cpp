@@ -23,6 +23,7 @@ constexpr std::string_view kTenantsKey = "tenants";
 constexpr std::string_view kNameKey = "name";
 constexpr std::string_view kSourceKey = "source";
 constexpr std::string_view kTenantKey = "tenant";
+constexpr std::string_view kExpectKey = "expect";
 
 /// What may be said of a model, beside its texts.
 struct ModelFlag {
@@ -31,7 +32,8 @@ struct ModelFlag {
 };
 constexpr std::array kModelFlags{ModelFlag{"pin", &ModelSetting::pin},
                                  ModelFlag{"warm", &ModelSetting::warm},
-                                 ModelFlag{"confirm", &ModelSetting::confirm}};
+                                 ModelFlag{"confirm", &ModelSetting::confirm},
+                                 ModelFlag{"allow_missing", &ModelSetting::allow_missing}};
 
 [[noreturn]] void refuse(const std::string& origin, const std::string& what) {
   throw Error(Errc::kInvalid, fmt::format("{}: {}", origin, what));
@@ -88,8 +90,8 @@ std::string value_text(const Setting& setting, const json& value, const std::str
 }
 
 ModelSetting parse_model(const json& entry, const std::string& origin, const std::string& place) {
-  static constexpr std::array<std::string_view, 6> kKeys{kNameKey, kSourceKey, kTenantKey,
-                                                         "pin",    "warm",     "confirm"};
+  static constexpr std::array<std::string_view, 8> kKeys{
+      kNameKey, kSourceKey, kTenantKey, kExpectKey, "pin", "warm", "confirm", "allow_missing"};
   if (!entry.is_object()) refuse(origin, place + " must be {\"name\", \"source\"}");
   ModelSetting model{.origin = origin, .declared = true};
   for (const auto& [key, value] : entry.items()) {
@@ -104,6 +106,7 @@ ModelSetting parse_model(const json& entry, const std::string& origin, const std
       if (!value.is_string()) refuse(origin, inner + " must be text");
       std::string& text = key == kNameKey     ? model.name
                           : key == kSourceKey ? model.source
+                          : key == kExpectKey ? model.expect
                                               : model.tenant;
       text = value.get<std::string>();
     }

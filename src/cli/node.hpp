@@ -91,8 +91,13 @@ class Node final : public control::MountView, private cache::EvictionObserver {
 
  private:
   [[nodiscard]] std::vector<ModelSetting> models_of(const Settings& settings) const;
+  struct AtRunTime {
+    std::vector<cache::Tenant> tenants;
+    std::vector<EffectiveSetting> effective;
+  };
   [[nodiscard]] api::ConfigDiff difference(const LoadedSettings& wanted,
-                                           const std::vector<cache::Tenant>& tenants) const;
+                                           const AtRunTime& now) const;
+  void take_over(const LoadedSettings& wanted, AtRunTime& now);
   [[nodiscard]] api::ConfigDiff apply_settings();
   void reload_quietly() noexcept;
   void start(control::ListenSocket control, const Log& log);
@@ -135,9 +140,6 @@ class Node final : public control::MountView, private cache::EvictionObserver {
   std::unique_ptr<control::Router> router_;
   std::unique_ptr<control::Server> server_;
   std::unique_ptr<ModelReconciler> models_;
-  struct AtRunTime {
-    std::vector<cache::Tenant> tenants;
-  };
   Synchronized<AtRunTime> at_run_time_;  ///< one change at a time, of the mode or the settings
 };
 

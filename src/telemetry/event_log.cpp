@@ -45,6 +45,7 @@ EventLog::~EventLog() {
 void EventLog::remember_predecessor() {
   try {
     EventFile::Tail tail = file_.read_last(options_.remembered);
+    follows_a_death_ = !tail.events.empty() && tail.events.back().kind != EventKind::kStop;
     state_.with([&](State& state) {
       for (Event& event : tail.events) {
         // What a person wrote into it, or put together from several.

@@ -5,10 +5,13 @@
 import datetime
 import json
 import math
+import os
+import subprocess
 import time
 
 import pytest
 
+import daemon
 import models
 from api import ask
 from waiting import until
@@ -121,6 +124,70 @@ def test_leases_survive_a_killed_daemon_and_go_on(node, jobs):
     for name in ("org/m0", "org/m1"):
         for shard in jobs[name].shards:
             assert (mounted.mount / name / shard).read_bytes() == jobs[name].data(shard)
+
+
+def as_user(user, mounted, *arguments):
+    """`weightfs` as another user of this machine."""
+    def become():
+        os.setgroups([])
+        os.setgid(user)
+        os.setuid(user)
+    return subprocess.run([str(daemon.binary()), "--socket", str(mounted.socket), *arguments],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, preexec_fn=become)
+
+
+@pytest.mark.short
+def test_a_lease_is_its_takers_and_roots_over_a_restart(node):
+    mounted = node()
+    mounted.socket.chmod(0o666)
+    ada, bob = 54321, 54322
+    put = ("lease", "put", "job", "org/m0", "--for", "1h")
+    assert as_user(ada, mounted, *put, "--owner", "team-a").returncode == 0
+    assert as_user(ada, mounted, *put).returncode == 0, "who took it renews it"
+    old = mounted.kill_daemon()
+    mounted.wait_new_daemon(old)
+    taken = leases(mounted)["job"]
+    assert (taken["user"], taken["owner"]) == (ada, "team-a")
+    assert "team-a" in mounted.cli("lease", "ls").stdout
+    for arguments in (put, ("lease", "rm", "job")):
+        refused = as_user(bob, mounted, *arguments)
+        assert refused.returncode == 1 and "was taken by user 54321 (for team-a)" in refused.stderr, refused
+    assert leases(mounted)["job"]["until"] == taken["until"]
+    assert ask(mounted.socket, "PUT", "/v1/leases/job",
+               {"artifacts": ["org/m0"], "not_before": stamp(time.time()), "until": taken["until"]})[0] == 200
+    assert leases(mounted)["job"]["user"] == ada, "it is still hers after root renewed it"
+    assert as_user(ada, mounted, "lease", "rm", "job").returncode == 0
+    assert as_user(bob, mounted, *put).returncode == 0
+    assert leases(mounted)["job"]["user"] == bob
+    mounted.cli("lease", "rm", "job")  # as root
+
+
+@pytest.mark.short
+def test_what_becomes_of_leases_is_told(node):
+    def told(lease):
+        events = [json.loads(line) for line in mounted.cli("events", "--json", "-n", "4096").stdout.splitlines()]
+        return [one for one in events if one["event"] == "lease" and one["lease"] == lease]
+
+    def actions(lease):
+        return [one["action"] for one in told(lease)]
+    mounted = node()
+    key, size = mounted.model("org/m0")["key"][:12], mounted.model("org/m0")["bytes"]
+    begin = time.time()
+    assert take(mounted, "job", ["org/m0"], begin + 60)[0] == 200
+    until(lambda: "complete" in actions("job"), 30, "it is told to be complete")
+    assert take(mounted, "job", ["org/m0"], begin + 90)[0] == 200
+    until(lambda: actions("job") == ["taken", "complete", "renewed", "complete"], 30, "and renewed")
+    mounted.cli("lease", "rm", "job")
+    assert actions("job")[-1] == "released" and told("job")[-1]["reason"] == "asked for by root"
+    for one in told("job"):
+        assert (one["name"], one["snapshot"], one["bytes"]) == ("org/m0", key, size)
+
+    # Its source is away: late at once, and then over.
+    mounted.origin.stop()
+    assert take(mounted, "late", ["org/m1", "org/m2"], begin - 10, math.ceil(time.time() + 2))[0] == 200
+    until(lambda: actions("late") == ["taken", "late", "expired"], 30, "it is told to be late, and over")
+    late = told("late")[1]
+    assert 0 < late["bytes"] <= 2 * size and "org/m1, org/m2" in late["reason"]
 
 
 @pytest.mark.short

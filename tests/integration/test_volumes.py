@@ -3,6 +3,7 @@
 """A store on two disks: what goes where, and one of them failing under readers and fills."""
 
 import contextlib
+import json
 import os
 import pwd
 import subprocess
@@ -159,6 +160,10 @@ def test_a_disk_that_refuses_to_be_written_for_a_while_is_used_again(weightfs, o
     for name in (FIRST, SECOND):
         same_tree(mounted.mount / name, tree[name])
     assert mounted.log_text().count("is set aside") == 1
+    told = [json.loads(line) for line in mounted.cli("events", "--json", "-n", "4096").stdout.splitlines()]
+    disk = [one for one in told if one["event"] == "disk"]
+    assert [(one["action"], one["path"]) for one in disk] == [("set_aside", str(disks[0])), ("back", str(disks[0]))]
+    assert disk[0]["reason"]
 
 
 def test_a_disk_that_is_missing_at_the_start_is_used_once_it_is_there(weightfs, origin, disks, tree, folder):

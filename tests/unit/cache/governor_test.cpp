@@ -330,10 +330,11 @@ void keep_or_let_go(Node& node, const std::string& name, const SnapshotPtr& snap
     case 1:
       return node.catalog().unpin(name);
     case 2:
-      return leases.put({.id = name,
-                         .artifacts = {{.text = name, .snapshot = snapshot->key()}},
-                         .not_before = 1,
-                         .until = std::int64_t{1} << 40});
+      (void)leases.put({.id = name,
+                        .artifacts = {{.text = name, .snapshot = snapshot->key()}},
+                        .not_before = 1,
+                        .until = std::int64_t{1} << 40});
+      return;
     case 3:
       return static_cast<void>(leases.remove(name));
     default:
