@@ -6,7 +6,7 @@
 #
 # Installs what building, testing, the quickstart or the benchmark needs on Debian 12, Debian 13 or
 # Ubuntu 24.04, with the system's apt and its package sources as they are; for `hub` also the client
-# libraries that the tests of the hub read with (hub_clients.sh). Does nothing, quickly, where everything
+# libraries that the tests of the model hub read with (hub.sh). Does nothing, quickly, where everything
 # is there.
 #
 # Two libraries are needed newer than Debian 12 or Ubuntu 24.04 have them: libfuse (passthrough) and
@@ -27,7 +27,7 @@ readonly kTest=(nginx python3 python3-pytest python3-pytest-xdist python3-venv a
   util-linux procps strace openssl ca-certificates)
 readonly kQuickstart=(nginx python3 python3-venv util-linux ca-certificates)
 readonly kBench=(nginx python3 python3-venv aria2 util-linux ca-certificates)
-readonly kHub=(python3 python3-venv util-linux ca-certificates)
+readonly kHub=(git python3 python3-venv util-linux ca-certificates)
 readonly kClang=(19 18 17 16)  # the first of them that the distribution has
 
 say() { printf 'deps: %s\n' "$*" >&2; }
@@ -266,7 +266,7 @@ main() {
     install_packages "${wanted[@]}"
   fi
   [[ ${#sources[@]} -eq 0 ]] || fetch_sources "${sources[@]}"
-  [[ " $* " != *" hub "* ]] || "$kRoot/packaging/hub_clients.sh"
+  [[ " $* " != *" hub "* ]] || "$kRoot/packaging/hub.sh"
 }
 
 main "$@"

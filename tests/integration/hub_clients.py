@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the weightfs authors
-"""The hub's own client library, by release, each in an environment of its own (packaging/hub_clients.sh)."""
+"""The hub's own client library, by release, each in an environment of its own (packaging/hub.sh)."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import pathlib
 import shutil
 import subprocess
 
-FOLDER = pathlib.Path(os.environ.get("WEIGHTFS_HUB_CLIENTS", "/var/cache/weightfs-tests/hub-clients"))
+FOLDER = pathlib.Path(os.environ.get("WEIGHTFS_HUB", "/var/cache/weightfs-tests/hub"))
 RELEASES = ("0.36", "1.24", "newest")
 SCRIPT = pathlib.Path(__file__).with_name("hub_client.py")
 

@@ -126,12 +126,12 @@ class Repository:
     def __init__(self, name, files, kind="model", *, lfs=None, gated=False, private=False, disabled=False,
                  readers=(), xet=False):
         self.name, self.kind, self.gated, self.private, self.disabled = name, kind, gated, private, disabled
-        self.readers, self.xet, self._lfs = set(readers), xet, lfs or self._usual_lfs
+        self.readers, self.xet, self._lfs = set(readers), xet, lfs or self.usual_lfs
         self.commits, self.refs, self.shapes = {}, {}, {}
         self.commit(files)
 
     @staticmethod
-    def _usual_lfs(path, content):
+    def usual_lfs(path, content):
         size = content.stat().st_size if isinstance(content, pathlib.Path) else len(content)
         return size > LFS_BYTES or (size > 0 and path.endswith(LFS_SUFFIXES))
 

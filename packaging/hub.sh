@@ -2,27 +2,29 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the weightfs authors
 #
-# packaging/hub_clients.sh [FOLDER]
+# packaging/hub.sh [FOLDER]
 #
-# Makes an environment for each release of the hub's client library that the tests read through the mount
-# with, below FOLDER (default: $WEIGHTFS_HUB_CLIENTS or /var/cache/weightfs-tests/hub-clients), where any
-# user can run them: FOLDER/0.36/bin/python and so on. The newest one has transformers, too. Does nothing,
-# quickly, where everything is there. Packages come from where pip gets them on this machine.
+# Makes the Python environments that the tests of the model hub use, below FOLDER (default: $WEIGHTFS_HUB or
+# /var/cache/weightfs-tests/hub), where any user can run them: FOLDER/0.36/bin/python and so on. Three have
+# a release of the hub's own client library each, the newest of them with transformers; one has an
+# independent server of the hub's protocol. Does nothing, quickly, where everything is there. Packages come
+# from where pip gets them on this machine.
 set -euo pipefail
 
-readonly kFolder=${1:-${WEIGHTFS_HUB_CLIENTS:-/var/cache/weightfs-tests/hub-clients}}
+readonly kFolder=${1:-${WEIGHTFS_HUB:-/var/cache/weightfs-tests/hub}}
 readonly kPython=/usr/bin/python3
 
-# NAME REQUIREMENT...: raise the last one as new releases come.
+# NAME REQUIREMENT...: raise those of the newest as releases come.
 readonly kEnvironments=(
   '0.36 huggingface_hub==0.36.2'
   '1.24 huggingface_hub==1.24.0'
   'newest huggingface_hub==2.4.0 transformers==5.24.0 torch==2.15.0'
+  'olah olah==0.5.4'
 )
 # Only a compiler for accelerators: a fifth of torch's size, and never loaded without one.
 readonly kUnwanted='triton; sys_platform == "never"'
 
-say() { printf 'hub_clients: %s\n' "$*" >&2; }
+say() { printf 'hub: %s\n' "$*" >&2; }
 
 # ready NAME WHAT: was this very environment completed?
 ready() { [[ -x $kFolder/$1/bin/python && $(cat "$kFolder/$1/ready" 2>/dev/null) == "$2" ]]; }
