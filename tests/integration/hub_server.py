@@ -6,7 +6,7 @@ It either serves git repositories below a folder and asks nobody, or is a cachin
 Over git repositories it differs from the public hub: it sends large files itself; it takes no account of
 ranges; a whole body comes in chunks, without a length; entity tags have no quotes; only revisions without a
 slash are found; a repository is described at a revision alone; a file that is not there is an error 500.
-As a mirror it serves ranges, but decodes the names of files twice.
+As a mirror it serves ranges, but finds no file whose name needs more than spaces and letters encoded.
 """
 
 import pathlib

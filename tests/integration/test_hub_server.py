@@ -10,7 +10,7 @@ from hub_server import Olah
 from repositories import Repository
 from test_hub_clients import DIGESTS, FILES, NAME, digests
 
-TWICE_ENCODED = "%41%2F.txt"   # a name that olah decodes once too often
+UNFORWARDED = set("#?%")   # what olah does not encode when it asks for a file in its turn
 
 
 def test_git_repositories(tmp_path):
@@ -30,7 +30,7 @@ def test_git_repositories(tmp_path):
 
 @pytest.mark.parametrize("kind", ["model", "dataset"])
 def test_a_mirror_in_front_of_the_hub(tmp_path, kind):
-    files = {name: content for name, content in FILES.items() if name != TWICE_ENCODED}
+    files = {name: content for name, content in FILES.items() if not UNFORWARDED & set(name)}
     repository = Repository(NAME, files, kind)
     with Hub(repository) as hub, Olah(tmp_path / "olah", hub) as olah:
         for home in ("first", "second"):
