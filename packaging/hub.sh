@@ -66,6 +66,8 @@ main() {
     installer
     url=$(index)
     export UV_CACHE_DIR=$kFolder/.cache UV_NO_CONFIG=1 UV_PYTHON_DOWNLOADS=never
+    # The system's authorities, as pip may be set up to use, and not those that uv brings along.
+    export SSL_CERT_FILE=${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}
     [[ -z $url ]] || export UV_DEFAULT_INDEX=$url
     # shellcheck disable=SC2086
     make "$name" "$what" $requirements

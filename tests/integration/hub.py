@@ -15,6 +15,7 @@ Kinds: info, tree, paths (paths-info), refs, resolve, cache (/api/resolve-cache)
 """
 
 import base64
+import collections
 import dataclasses
 import email.utils
 import gzip
@@ -95,6 +96,7 @@ class Hub:
         self.limits, self.clock, self.compress = dict(limits or {}), clock, compress
         self.faults, self.requests, self.errors = {}, [], []
         self._windows, self._objects, self._generation = {}, {}, 0
+        self._numbers = collections.Counter()
         self._serial, self._lock = itertools.count(1), threading.Lock()
         self._front = _Listener(self, self._ask_hub, self._answer_hub, address, tls)
         self._cdn = _Listener(self, self._ask_cdn, self._answer_cdn, cdn_address, tls)
@@ -136,8 +138,10 @@ class Hub:
                     and method in (None, request.method) and repository in (None, request.repository)]
 
     def clear(self):
+        """Forgets the requests so far."""
         with self._lock:
             self.requests.clear()
+            self._numbers.clear()
 
     def bodies(self, file):
         """Requests that were answered with bytes of this file."""
@@ -151,10 +155,10 @@ class Hub:
     # ---- requests
 
     def begin(self, request):
+        key = request.kind, request.method, request.repository, request.file
         with self._lock:
-            request.number = sum(1 for other in self.requests
-                                 if (other.kind, other.method, other.repository, other.file) ==
-                                 (request.kind, request.method, request.repository, request.file))
+            request.number = self._numbers[key]
+            self._numbers[key] += 1
             self.requests.append(request)
 
     def plan(self, request, answer):
@@ -231,9 +235,16 @@ class Hub:
     def _user(self, request):
         if "Authorization" not in request.headers:
             return None
-        if request.token not in self.tokens:
-            raise Refusal(401, "Invalid credentials in Authorization header")
-        return self.tokens[request.token]
+        if request.token in self.tokens:
+            return self.tokens[request.token]
+        repository = self.repositories.get(request.repository)
+        if repository and repository.gated and request.kind == "resolve":
+            raise self._gated(repository, 401)  # a dead token is no better than none, and nobody says so
+        raise Refusal(401, "Invalid credentials in Authorization header")
+
+    def _gated(self, repository, status):
+        return Refusal(status, f"Access to {repository.kind} {repository.name} is restricted. You must have access "
+                       "to it and be authenticated to access it. Please log in.", "GatedRepo")
 
     def _repository(self, request, user):
         repository = self.repositories.get(request.repository)
@@ -287,8 +298,7 @@ class Hub:
 
     def _file(self, request, repository, user):
         if not repository.may_read(user):
-            message = f"Access to model {repository.name} is restricted."
-            raise Refusal(401 if user is None else 403, message, "GatedRepo")
+            raise self._gated(repository, 401 if user is None else 403)
         commit = self._commit(repository, request.revision)
         entry = commit.files.get(request.file)
         if entry is None:
@@ -297,15 +307,18 @@ class Hub:
         shape = repository.shape(request.file, entry) if request.kind == "resolve" else "direct"
         if shape == "cache":
             original = urllib.parse.quote(request.target, safe="")
+            # Its Content-Length is that of the redirect; only where it leads says the size of the file.
             return self._redirect(307, f"/api/resolve-cache/{repository.kind}s/{quoted(repository.name)}/"
-                                  f"{commit.id}/{quoted(request.file)}?{original}=&etag=%22{entry.blob_id}%22")
+                                  f"{commit.id}/{quoted(request.file)}?{original}=&etag=%22{entry.blob_id}%22",
+                                  headers | {"X-Linked-Etag": f'"{entry.blob_id}"'})
         if entry.lfs:
             headers |= {"X-Linked-Size": str(entry.size), "X-Linked-Etag": f'"{entry.sha256}"'}
         if shape == "direct":
             return self._content(request, entry, headers | {"ETag": f'"{entry.etag}"'}, not entry.lfs)
         if entry.xet_hash:
             route = f"{self.endpoint}/api/{repository.kind}s/{repository.name}/xet-read-token/{commit.id}"
-            headers |= {"X-Xet-Hash": entry.xet_hash, "Link": f'<{route}>; rel="xet-auth"'}
+            headers |= {"X-Xet-Hash": entry.xet_hash, "Link": f'<{route}>; rel="xet-auth", <https://cas-server.'
+                        f'xethub.hf.co/v1/reconstructions/{entry.xet_hash}>; rel="xet-reconstruction-info"'}
         return self._redirect(302, self.sign(request.repository, request.file, entry), headers)
 
     def _content(self, request, entry, headers, text):

@@ -93,7 +93,8 @@ def test_three_shapes(hub, get, model):
         assert large["X-Repo-Commit"] == model.head.id
         small = get(TEXT, method)
         assert small.status == 307 and small["Location"].startswith("/api/resolve-cache/models/org/m/")
-        assert small["X-Repo-Commit"] is None
+        assert small["X-Repo-Commit"] == model.head.id and small["X-Linked-Etag"] == f'"{text.blob_id}"'
+        assert small["X-Linked-Size"] is None and small["Content-Length"] != str(text.size)
     direct = get("/org/m/resolve/main/empty.txt", "HEAD")
     assert (direct.status, direct["ETag"], direct["Content-Length"]) == \
         (200, '"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"', "0")
@@ -162,7 +163,7 @@ def test_errors(get):
     assert (missing.status, missing["X-Error-Code"], len(missing["X-Repo-Commit"])) == (404, "EntryNotFound", 40)
     assert error("/api/models/org/m/tree/main/none")[:2] == (404, "EntryNotFound")
     gated = "/org/gated/resolve/main/config.json"
-    assert error(gated)[:2] == (401, "GatedRepo")
+    assert error(gated)[:2] == error(gated, Authorization="Bearer hf_dead")[:2] == (401, "GatedRepo")
     assert error(gated, **stranger)[:2] == (403, "GatedRepo")
     assert get(gated, **reader).body == FILES["config.json"]
     assert json.loads(get("/api/models/org/gated").body)["gated"] == "auto"

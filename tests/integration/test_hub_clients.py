@@ -171,3 +171,11 @@ def test_a_url_signed_the_other_way(client, hub):
     found = client.call("file", {"repo_id": NAME, "filename": "model.safetensors"})
     assert found["sha256"] == DIGESTS["model.safetensors"]
     assert "Expires" in hub.asked("cdn")[0].query
+
+
+def test_another_protocol_that_is_announced_is_not_needed(client, hub):
+    """Beside the sha256, there is a second hash of the same length that is none."""
+    other = hub.add(Repository("org/xet", FILES, xet=True))
+    assert client.call("snapshot", {"repo_id": "org/xet"})["files"] == DIGESTS
+    entry = other.head.files["model.safetensors"]
+    assert (client.cache / "models--org--xet/blobs" / entry.sha256).exists() and entry.xet_hash != entry.sha256
