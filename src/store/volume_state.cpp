@@ -109,7 +109,11 @@ StoreUsage Volume::State::usage() const {
     const Space space = space_of(layout_.directory());
     usage.capacity = space.capacity;
     usage.free = space.free;
-    health_.found_room(space.free);
+    if (space.free == 0) {
+      health_.found_full();
+    } else {
+      health_.found_room(space.free);
+    }
   } catch (const Error& error) {
     health_.write_failed(error);
   }
