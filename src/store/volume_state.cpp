@@ -197,7 +197,11 @@ void Volume::State::forget(const Digest& digest) {
   try {
     index_->remove(digest);
   } catch (const Error& error) {
-    index_failed(error);
+    if (error.code() == Errc::kNoSpace) {
+      health_.write_failed(error);
+    } else {
+      index_failed(error);
+    }
     gone_.with([&](auto& gone) { gone.insert(digest); });
   }
 }
