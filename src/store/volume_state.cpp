@@ -341,7 +341,8 @@ bool Volume::State::was_replaced() const {
   std::error_code error;
   if (!fs::is_directory(layout_.directory(), error)) return false;
   try {
-    return layout_.root() != root_;
+    // A copy of the whole filesystem has the same inodes.
+    return device_of(layout_.directory()) != filesystem_ || layout_.root() != root_;
   } catch (const Error& missing) {
     return missing.code() == Errc::kNotFound;  // an empty one
   }

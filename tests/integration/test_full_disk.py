@@ -224,4 +224,11 @@ def test_events_outlive_a_full_state_directory(weightfs, origin, tree, folder):
         assert mounted.status()["events"]["dropped"] == 0, "they waited in memory"
         told = [one["seq"] for one in events(mounted)]
         until(lambda: [one["seq"] for one in log(mounted)][:len(told)] == told, 20, "all of them are written")
+        # What is lost at the end is told where there is still somebody to tell.
+        fill_up(mounted.state)
+        for name in (FIRST, SECOND):
+            mounted.cli("evict", name)
+            mounted.wait(name)
+        until(lambda: mounted.status()["events"]["error"], 20, "more happened than the last block takes")
         mounted.stop()
+        assert "events are lost" in mounted.log_text()

@@ -86,6 +86,14 @@ void LoopFilesystem::replace() {
   mount();
 }
 
+void LoopFilesystem::replace_by_copy() {
+  const fs::path copy = image().concat(".copy");
+  run(fmt::format("cp --sparse=always {} {}", image().string(), copy.string()));
+  ::umount2(mountpoint_.c_str(), MNT_DETACH);
+  fs::rename(copy, image());
+  mount();
+}
+
 LoopFilesystem::~LoopFilesystem() {
   if (::umount(mountpoint_.c_str()) != 0) ::umount2(mountpoint_.c_str(), MNT_DETACH);
 }

@@ -47,6 +47,8 @@ class LoopFilesystem {
   void fail();
   /// Another disk, an empty one, takes its place; what is open on the first one goes on there.
   void replace();
+  /// Likewise a copy of it, as far as it was synced.
+  void replace_by_copy();
   /// Drops the page cache of one file, so that the next read asks the disk.
   static void forget_pages(const std::filesystem::path& file);
 
