@@ -59,6 +59,7 @@ class Cache final : public fetch::Room {
   }
 
   [[nodiscard]] bool claim(const fetch::Target& target, const std::function<void()>& take) override;
+  void write_again(const fetch::Target& target, const std::function<void()>& write) override;
   void streamed(const fetch::Target& target) override;
 
   /// As of Governor; in Mode::kOff they do nothing.

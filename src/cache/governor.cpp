@@ -27,6 +27,10 @@ using policy::Holding;
 using policy::References;
 using snapshot::SnapshotPtr;
 
+/// What a fill writes beside the file, which has its place: maps, parts, the index; bytes, and
+/// plenty.
+constexpr std::uint64_t kMoreThanItsPlace = 1 << 20;
+
 fetch::Target target_of(const SnapshotPtr& snapshot, std::size_t file_index) {
   return {.snapshot = snapshot, .file_index = file_index, .source = nullptr};
 }
@@ -225,6 +229,14 @@ bool Governor::claim(const fetch::Target& target, const std::function<void()>& t
   return true;
 }
 
+void Governor::write_again(const fetch::Target& target, const std::function<void()>& write) {
+  const Digest& key = target.snapshot->key();
+  auto turn = turn_.lock();
+  count(*turn);
+  const Area area = state_->with([&](const State& state) { return area_of(state, key); });
+  take_or_evict({.snapshot = key, .area = area}, write);
+}
+
 bool Governor::refuse(const fetch::Target& target, const policy::Plan& plan) {
   log_.info("{} of {} is streamed past the disk: {}", target.file().path,
             snapshot::shown_source(target.snapshot->source()), describe_shortage(plan));
@@ -268,12 +280,21 @@ std::optional<policy::Plan> Governor::make_room(const policy::Claim& claim, Capa
   }
 }
 
+/// Gives back what it takes, and more where more may go. False: nothing has gone.
+bool Governor::evict_for(policy::Claim claim) {
+  const std::uint64_t least = std::max<std::uint64_t>(claim.bytes, 1);
+  claim.bytes = std::max(least, kMoreThanItsPlace);
+  if (!make_room(claim, budget().used)) return true;
+  claim.bytes = least;
+  return !make_room(claim, budget().used);
+}
+
 /// A disk may be full although its numbers do not say so: quotas, metadata, others who are faster.
 void Governor::take_or_evict(const policy::Claim& claim, const std::function<void()>& take) {
   try {
     return take();
   } catch (const Error& error) {
-    if (error.code() != Errc::kNoSpace || make_room(claim, budget().used)) throw;
+    if (error.code() != Errc::kNoSpace || !evict_for(claim)) throw;
     log_.warning("{}; trying again after eviction", error.what());
   }
   take();

@@ -101,6 +101,9 @@ class Governor final {
   /// As fetch::Room::claim.
   [[nodiscard]] bool claim(const fetch::Target& target, const std::function<void()>& take);
 
+  /// As fetch::Room::write_again.
+  void write_again(const fetch::Target& target, const std::function<void()>& write);
+
   /// Others have filled the disk, or the limits are tighter than they were: what has to go goes,
   /// as much of it as can.
   void keep_limits();
@@ -144,6 +147,7 @@ class Governor final {
   [[nodiscard]] std::vector<TenantUse> tenant_uses(const State& state,
                                                    std::uint64_t capacity) const;
   void take_or_evict(const policy::Claim& claim, const std::function<void()>& take);
+  [[nodiscard]] bool evict_for(policy::Claim claim);
   void take_out(const Digest& snapshot_key, const policy::Claim& claim);
   [[nodiscard]] std::uint64_t remove_files(const snapshot::SnapshotPtr& snapshot);
   bool refuse(const fetch::Target& target, const policy::Plan& plan);

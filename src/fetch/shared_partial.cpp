@@ -45,15 +45,15 @@ void SharedPartial::close(Ending ending, std::string reason, Log log) {
   });
 }
 
-void SharedPartial::commit(const Digest& digest, std::vector<Midstate> midstates,
-                           std::function<void(const store::Blob&)> published,
-                           std::function<void(const Error&)> failed) {
-  end([=, midstates = std::move(midstates)](auto blob) -> std::function<void()> {
+void SharedPartial::commit(Commit commit) {
+  end([commit = std::move(commit)](auto blob) -> std::function<void()> {
     try {
-      return [published, result = blob->commit(digest, midstates)] { published(result); };
+      std::optional<store::Blob> result;
+      commit.write([&] { result = blob->commit(commit.digest, commit.midstates); });
+      return [published = commit.published, result = *result] { published(result); };
     } catch (const Error& error) {
       blob->discard();
-      return [failed, error] { failed(error); };
+      return [failed = commit.failed, error] { failed(error); };
     }
   });
 }

@@ -64,11 +64,17 @@ class SharedPartial {
   /// An end, as end() below. Trouble on the way is a warning in `log`: the blob is closed whatever
   /// its disk says.
   void close(Ending ending, std::string reason, Log log);
-  /// An end as well; calls one of the two when the blob is closed. A blob that could not be
+  struct Commit {
+    Digest digest;
+    std::vector<Midstate> midstates;
+    /// Calls what it is given, which publishes; again after an Error, if it likes.
+    std::function<void(const std::function<void()>&)> write;
+    std::function<void(const store::Blob&)> published;
+    std::function<void(const Error&)> failed;
+  };
+  /// An end as well; calls one of the last two when the blob is closed. A blob that could not be
   /// published is discarded, which gives the space back that it may have failed for.
-  void commit(const Digest& digest, std::vector<Midstate> midstates,
-              std::function<void(const store::Blob&)> published,
-              std::function<void(const Error&)> failed);
+  void commit(Commit commit);
 
   /// Hands the blob to `last`: now, or on the thread whose Use ends last. Only the first call
   /// counts.
