@@ -119,12 +119,12 @@ class PlainClient:
 
 
 def test_competing_leases_are_complete_in_time_the_earliest_due_first(weightfs, jobs, work, folder):
-    # A part takes a fifth of a second: so long a connection may be taken when something more urgent comes.
-    rate, connections, part = 1_250_000, 4, 256 << 10
+    # A part takes an eighth of a second: so long a connection may be taken when something more urgent comes.
+    rate, connections, part = 1_000_000, 4, 128 << 10
     with PacedOrigin(work / "jobs", folder / "ours", rate) as source, \
             PacedOrigin(work / "jobs", folder / "other", rate) as other:
         mounted = weightfs({name: source.url(f"{name.removeprefix('org/')}/") for name in jobs},
-                           config={"admission": "always", "part_size": "256KiB", "connections": connections,
+                           config={"admission": "always", "part_size": str(part), "connections": connections,
                                    "connections_per_blob": 2})
         files = {name: [(f"{name.removeprefix('org/')}/{file}", model.files[file].size) for file in model.files]
                  for name, model in jobs.items()}
