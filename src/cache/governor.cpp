@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ranges>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -133,12 +134,6 @@ Area Governor::area_of(const State& state, const Digest& snapshot_key) const {
   return admitted(state, snapshot_key) ? Area::kResident : Area::kProbation;
 }
 
-/// Of what has bytes in the store, though nobody is known to have used it: a part was looked at, as
-/// when it was added. Where nothing at all is known, because the log was lost, all stays.
-Area Governor::unused_area(const State& state, const Digest& snapshot_key) const {
-  return state.log.begun() ? Area::kResident : area_of(state, snapshot_key);
-}
-
 /// The order is written down where it changes: one consumer that opens file after file is one line.
 void Governor::note_use(State& state, const Digest& snapshot_key, Area area) {
   const Holding* before = state.holdings.find(snapshot_key);
@@ -148,6 +143,8 @@ void Governor::note_use(State& state, const Digest& snapshot_key, Area area) {
   state.latest = snapshot_key;
   if (!changes) return;
   state.shares_moved = true;
+  // Where it is now, which may be further up than this use alone would bring it.
+  area = state.holdings.find(snapshot_key)->area;
   state.log.use({.snapshot = snapshot_key, .area = area, .time = now});
   if (state.log.wants_rewrite()) rewrite_log(state);
 }
@@ -186,11 +183,12 @@ References::Seen Governor::refer(State& state, const Digest& snapshot_key,
 
 void Governor::prove(const SnapshotPtr& snapshot) {
   const Digest& key = snapshot->key();
+  const bool there = any_present(snapshot);  // of what is not, the first claim is the first use
   const bool news = state_->with([&](State& state) {
     const bool proven = state.references.proven(key);
     state.references.prove(key);
     state.log.reference(state.references.record(key));
-    note_use(state, key, Area::kResident);
+    if (there || state.holdings.find(key)) note_use(state, key, Area::kResident);
     return !proven;
   });
   if (news) decisions_.asked_for(*snapshot);
@@ -207,9 +205,11 @@ bool Governor::claim(const fetch::Target& target, const std::function<void()>& t
   policy::Claim file{.snapshot = key, .bytes = missing_bytes(target)};
   bool begins = false;
   bool keeps = true;
-  state_->with([&](const State& state) {
+  state_->with([&](State& state) {
+    state.settle_shares();
     file.area = area_of(state, key);
-    begins = !state.holdings.find(key);
+    const Holding* held = state.holdings.find(key);
+    begins = !held || held->bytes == 0;
     keeps = options_.admission != Admission::kNever || admitted(state, key);
   });
   if (!keeps) return false;
@@ -315,17 +315,30 @@ void Governor::take_out(const Digest& snapshot_key, const policy::Claim& claim) 
 }
 
 /// But for what another snapshot has that is held: that goes with the last of them.
+bool Governor::stays_for_others(State& state, const Digest& content, const Digest& snapshot_key) {
+  bool stays = false;
+  for (const Digest& other : state.shared.others(content, snapshot_key)) {
+    // One that must not go may have come by it only through this one. From now on it has it.
+    if (!state.holdings.find(other) && guard_of(state, {.snapshot = other})) {
+      note_use(state, other, area_of(state, other));
+    }
+    stays = stays || state.holdings.find(other) != nullptr;
+  }
+  if (!stays) state.shared.set_present(content, false);
+  return stays;
+}
+
 std::uint64_t Governor::remove_files(const SnapshotPtr& snapshot) {
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < snapshot->files().size(); ++i) {
     const fetch::Target file = target_of(snapshot, i);
     const Digest content = file.key();
-    const bool stays = state_->with([&](State& state) {
-      if (state.shared.held_by_another(content, snapshot->key(), state.holdings)) return true;
-      state.shared.set_present(content, false);
-      return false;
-    });
-    if (!stays) bytes += parts_.stock.remove(file);
+    const bool stays = state_->with(
+        [&](State& state) { return stays_for_others(state, content, snapshot->key()); });
+    if (stays) continue;
+    bytes += parts_.stock.remove(file);
+    // What somebody fetches has stayed, and is nobody's until it is counted.
+    if (parts_.stock.presence(file) != Stock::Presence::kNone) miscounted_ = true;
   }
   return bytes;
 }
@@ -359,7 +372,8 @@ void Governor::count(Turn& turn) {
   // What nobody can see has not gone: the order of its use is kept.
   if (!parts_.stock.readable()) return;
   const std::uint64_t generation = parts_.catalog.generation();
-  if (std::exchange(turn.counted, generation) == generation) return;
+  const bool miscounted = miscounted_.exchange(false);
+  if (std::exchange(turn.counted, generation) == generation && !miscounted) return;
   const std::vector<SnapshotPtr> snapshots = parts_.catalog.snapshots();
   SharedContent shared(snapshots);
   std::unordered_map<Digest, std::uint64_t> own;
@@ -395,13 +409,26 @@ void Governor::count(Turn& turn) {
   }
   state_->with([&](State& state) {
     for (const Digest& key : keys_of(state.holdings)) {
-      if (all_seen && !present.contains(key)) state.holdings.drop(key);
+      if (!all_seen || present.contains(key)) continue;
+      state.holdings.drop(key);
+      state.log.drop(key);
     }
-    const auto hold = [&](const Digest& key) {
-      if (!state.holdings.find(key)) state.holdings.use(key, unused_area(state, key), 0);
+    // Of what has bytes in the store, though nobody is known to have used it, a part was looked at,
+    // as when it was added. Where nothing at all is known, because the log was lost, all stays.
+    const bool all_lost = state.log.begun() && !turn.all_seen;
+    const auto hold = [&](std::vector<Digest> keys) {
+      std::ranges::sort(keys);  // the same order in every process
+      for (const Digest& key : keys) {
+        if (state.holdings.find(key)) continue;
+        const Area area = all_lost ? Area::kResident : area_of(state, key);
+        state.holdings.use(key, area, 0);
+        state.latest = key;
+        state.log.use({.snapshot = key, .area = area, .time = 0});
+      }
     };
-    for (const auto& [key, bytes] : own) hold(key);
-    for (const Digest& key : shared.without_holder(state.holdings)) hold(key);
+    const auto owners = std::views::keys(own);
+    hold({owners.begin(), owners.end()});
+    hold(shared.without_holder(state.holdings));
     for (const auto& [key, bytes] : own) state.holdings.set_bytes(key, bytes);
     for (const Digest& key : keys_of(state.holdings)) {
       if (!own.contains(key)) state.holdings.set_bytes(key, 0);
@@ -413,6 +440,7 @@ void Governor::count(Turn& turn) {
     state.settle_shares();
     state.stray_bytes = all_seen ? all_bytes - std::min(all_bytes, complete_bytes) : 0;
   });
+  turn.all_seen = turn.all_seen || all_seen;
 }
 
 /// Blobs that no snapshot has go first: the state directory was lost, or is another one's.
