@@ -216,10 +216,12 @@ std::optional<policy::Plan> Governor::make_room(const policy::Claim& claim, Capa
 /// Gives back what it takes, and more where more may go. False: nothing has gone.
 bool Governor::evict_for(policy::Claim claim) {
   const std::uint64_t least = std::max<std::uint64_t>(claim.bytes, 1);
+  // What strays gave back in vain for the more counts for the least.
+  const std::uint64_t full = budget().used;
   claim.bytes = std::max(least, kMoreThanItsPlace);
-  if (!make_room(claim, budget().used)) return true;
+  if (!make_room(claim, full)) return true;
   claim.bytes = least;
-  return !make_room(claim, budget().used);
+  return !make_room(claim, full);
 }
 
 /// A disk may be full although its numbers do not say so: quotas, metadata, others who are faster.
