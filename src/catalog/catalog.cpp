@@ -259,4 +259,8 @@ std::uint64_t Catalog::generation() const noexcept {
   return state_->generation();
 }
 
+std::uint64_t Catalog::changes() const noexcept {
+  return state_->changes();
+}
+
 }  // namespace weightfs::catalog

@@ -103,6 +103,9 @@ class Catalog {
   /// Another one whenever snapshots() has others, or one of them has got its last digest.
   [[nodiscard]] std::uint64_t generation() const noexcept;
 
+  /// Another one whenever names have come, gone, or changed.
+  [[nodiscard]] std::uint64_t changes() const noexcept;
+
   /// Of the same directory, and under the same lock. As long as this.
   [[nodiscard]] Leases& leases() noexcept { return *leases_; }
   [[nodiscard]] const Leases& leases() const noexcept { return *leases_; }

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "snapshot/byte_text.hpp"
+#include "snapshot/pinned_reference.hpp"
 
 #include <fmt/format.h>
 
@@ -124,6 +125,16 @@ std::string HubReference::cache_folder() const {
 
 bool HubReference::is_commit() const noexcept {
   return is_git_id(revision);
+}
+
+std::optional<HubReference> hub_reference_of(std::string_view source) {
+  try {
+    const PinnedReference pinned = PinnedReference::parse(source);
+    if (pinned.source.scheme() != Scheme::kHf) return std::nullopt;
+    return HubReference::parse(pinned.source);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 bool is_git_id(std::string_view text) noexcept {

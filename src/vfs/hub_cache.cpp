@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "vfs/hub_cache.hpp"
+
+#include "base/error.hpp"
+#include "vfs/hub_folders.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace weightfs::vfs {
+
+namespace {
+
+using snapshot::SnapshotPtr;
+
+// At the top.
+constexpr const char* kLocks = ".locks";
+constexpr const char* kTag = "CACHEDIR.TAG";
+constexpr const char* kVersion = "version.txt";
+// In a repository.
+constexpr const char* kAbsent = ".no_exist";
+constexpr const char* kBlobs = "blobs";
+constexpr const char* kRefs = "refs";
+constexpr const char* kSnapshots = "snapshots";
+constexpr const char* kTrees = "trees";
+constexpr std::string_view kTreeEnd = ".json";
+// Texts that are of a snapshot.
+constexpr const char* kCommit = "commit";
+constexpr const char* kTree = "tree";
+
+// The signature is what tools go by (https://bford.info/cachedir/).
+constexpr const char* kTagText =
+    "Signature: 8a477f597d28d172789f06886806bc55\n"
+    "# This directory shows what weightfs has of the Hub: whoever makes backups can leave it out.\n";
+
+/// A path of the layout, in parts: "models--org--name/refs/refs/pr" is a folder, what in it, and
+/// the rest.
+struct Split {
+  explicit Split(std::string_view path) {
+    folder = cut(path);
+    what = cut(path);
+    rest = path;
+  }
+  std::string_view folder;
+  std::string_view what;
+  std::string_view rest;
+
+ private:
+  static std::string_view cut(std::string_view& path) {
+    const std::size_t end = std::min(path.find('/'), path.size());
+    const std::string_view first = path.substr(0, end);
+    path.remove_prefix(std::min(end + 1, path.size()));
+    return first;
+  }
+};
+
+std::string join(const std::string& directory, const std::string& name) {
+  return directory.empty() ? name : directory + "/" + name;
+}
+
+HubCache::Blob blob_of(const HubRevision& revision, std::uint32_t file) {
+  return {.view = revision.view, .snapshot = revision.snapshot, .file = file};
+}
+
+/// What refs/ has at this place: the rest of "refs/pr/1" below "refs" is "pr/1".
+std::set<std::string> refs_below(const HubFolder& folder, std::string_view place) {
+  std::set<std::string> names;
+  const std::string prefix = place.empty() ? "" : std::string(place) + "/";
+  for (const auto& [name, snapshot] : folder.refs()) {
+    if (!name.starts_with(prefix)) continue;
+    const std::string_view rest = std::string_view(name).substr(prefix.size());
+    names.emplace(rest.substr(0, rest.find('/')));
+  }
+  return names;
+}
+
+/// Names in a directory that is not of blobs.
+std::vector<std::string> names_in(const HubFolders& folders, std::string_view path) {
+  const Split at(path);
+  std::vector<std::string> names;
+  if (at.folder.empty() || path == kLocks) {
+    if (at.folder.empty()) names = {kLocks, kTag};
+    for (const auto& [name, folder] : folders.all()) names.push_back(name);
+    if (at.folder.empty()) names.emplace_back(kVersion);
+    return names;
+  }
+  const HubFolder* folder = folders.find(at.folder);
+  if (folder == nullptr) return names;
+  if (at.what.empty()) return {kAbsent, kBlobs, kRefs, kSnapshots, kTrees};
+  if (at.what == kRefs) {
+    const std::set<std::string> refs = refs_below(*folder, at.rest);
+    return {refs.begin(), refs.end()};
+  }
+  if (at.what == kAbsent && !at.rest.empty()) {
+    const HubRevision* revision = folder->revision(at.rest);
+    return revision == nullptr ? names : absent_files(*revision->snapshot);
+  }
+  names = folder->commits();
+  if (at.what == kTrees) {
+    for (std::string& name : names) name += kTreeEnd;
+  }
+  return names;
+}
+
+std::optional<HubCache::Entry> find_in(const HubFolders& folders, const std::string& directory,
+                                       const std::string& name) {
+  using Directory = HubCache::Directory;
+  using Text = HubCache::Text;
+  const auto known = [](bool exists, HubCache::Entry entry) {
+    return exists ? std::optional(std::move(entry)) : std::nullopt;
+  };
+  const std::string path = join(directory, name);
+  if (directory.empty() && (name == kTag || name == kVersion)) return Text{name, nullptr};
+  if (directory.empty() && name == kLocks) return Directory{path};
+  if (directory.empty() || directory == kLocks)
+    return known(folders.find(name) != nullptr, Directory{path});
+
+  const Split at(directory);
+  const HubFolder* folder = folders.find(at.folder);
+  if (folder == nullptr) return std::nullopt;
+  if (at.what.empty()) {
+    const bool exists = name == kAbsent || name == kBlobs || name == kRefs || name == kSnapshots ||
+                        name == kTrees;
+    return known(exists, Directory{path});
+  }
+  if (at.what == kBlobs) {
+    const auto blob = at.rest.empty() ? folder->blob(name) : std::nullopt;
+    return blob ? std::optional(blob_of(*blob->revision, blob->file)) : std::nullopt;
+  }
+  if (at.what == kRefs) {
+    const std::string ref = join(std::string(at.rest), name);
+    const auto found = folder->refs().find(ref);
+    if (found != folder->refs().end()) return Text{kCommit, found->second};
+    return known(!refs_below(*folder, ref).empty(), Directory{path});
+  }
+  if (at.what == kAbsent && !at.rest.empty()) {
+    const HubRevision* revision = folder->revision(at.rest);
+    const bool exists = revision != nullptr &&
+                        std::ranges::binary_search(absent_files(*revision->snapshot), name);
+    return known(exists, Text{kAbsent, nullptr});
+  }
+  if (at.what == kTrees) {
+    if (!name.ends_with(kTreeEnd)) return std::nullopt;
+    const HubRevision* revision =
+        folder->revision(std::string_view(name).substr(0, name.size() - kTreeEnd.size()));
+    if (revision == nullptr) return std::nullopt;
+    return Text{kTree, revision->snapshot};
+  }
+  const HubRevision* revision = at.rest.empty() ? folder->revision(name) : nullptr;
+  if (revision == nullptr) return std::nullopt;
+  if (at.what == kAbsent) return Directory{path};
+  return HubCache::Links{path, revision->snapshot};
+}
+
+}  // namespace
+
+HubCache::HubCache(const catalog::Catalog& catalog) : catalog_(catalog), files_(catalog) {
+}
+
+HubCache::~HubCache() = default;
+
+std::optional<HubCache::Entry> HubCache::find(const std::string& directory,
+                                              const std::string& name) {
+  return find_in(*folders(), directory, name);
+}
+
+void HubCache::list(const std::string& directory, std::uint64_t position, const Visit& visit) {
+  const FoldersPtr folders = this->folders();
+  const Split at(directory);
+  if (const HubFolder* folder = folders->find(at.folder); folder && at.what == kBlobs) {
+    // The only directory that may be large, and the kernel comes back for every few kilobytes.
+    for (; position < folder->blobs().size(); ++position) {
+      const HubFolder::Blob& blob = folder->blobs()[position];
+      if (!visit(blob.etag(), blob_of(*blob.revision, blob.file), position)) return;
+    }
+    return;
+  }
+  const std::vector<std::string> names = names_in(*folders, directory);
+  for (; position < names.size(); ++position) {
+    auto entry = find_in(*folders, directory, names[position]);
+    if (entry && !visit(names[position], *std::move(entry), position)) return;
+  }
+}
+
+std::optional<HubCache::Blob> HubCache::target(const Links& links, std::uint32_t file) {
+  const FoldersPtr folders = this->folders();
+  const HubFolder* folder = folders->find(Split(links.path).folder);
+  if (folder == nullptr) return std::nullopt;
+  const auto blob = folder->blob(files_.of(*links.snapshot)->etag(file));
+  return blob ? std::optional(blob_of(*blob->revision, blob->file)) : std::nullopt;
+}
+
+std::string HubCache::text(const Text& text) {
+  if (text.which == kAbsent) return "";
+  if (text.which == kTag) return kTagText;
+  if (text.which == kVersion) return "1";
+  if (text.snapshot && text.which == kCommit) return text.snapshot->revision();
+  if (text.snapshot && text.which == kTree) {
+    const auto files = files_.of(*text.snapshot);
+    if (files->complete()) return tree_text(*text.snapshot, *files);
+  }
+  throw Error(Errc::kChanged, text.which + " is no text of the Hub's cache");
+}
+
+std::uint64_t HubCache::size(const Text& text) {
+  const bool is_tree = text.snapshot && text.which == kTree;
+  return is_tree ? files_.of(*text.snapshot)->tree_size() : this->text(text).size();
+}
+
+std::string HubCache::link(const snapshot::Snapshot& snapshot, std::uint32_t file) {
+  return link_target(snapshot.files().at(file).path, files_.of(snapshot)->etag(file));
+}
+
+// The number is read first: what changes meanwhile makes another one of it, and is found next time.
+HubCache::FoldersPtr HubCache::folders() {
+  const std::uint64_t changes = catalog_.changes();
+  const auto known = known_.with([&](const Known& known) {
+    return known.changes == changes ? known.folders : nullptr;
+  });
+  if (known) return known;
+  auto made = std::make_shared<const HubFolders>(catalog_, files_);
+  known_.with([&](Known& known) { known = {changes, made}; });
+  return made;
+}
+
+}  // namespace weightfs::vfs
