@@ -288,6 +288,7 @@ void BlobFill::finish_hash() {
         [self = shared_from_this()](const store::Blob& blob) { self->complete(&blob); },
         [self = shared_from_this()](const Error& error) { self->disk_failed(error); });
   }
+  target_.source->refute(target_.file());
   fail(Error(Errc::kCorrupt, fmt::format("{} from {} has the digest {} instead of {}", name(),
                                          target_.source->describe(), found.hex(), expected->hex())),
        Ending::kQuarantine);

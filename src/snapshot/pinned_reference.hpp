@@ -29,7 +29,8 @@ struct PinnedReference {
 };
 
 /// What to write for exactly this snapshot: by its commit, where it is of the Hub; else by its id,
-/// which it has wherever it is resolved; by its key as long as it is provisional. A query is left out (shown_source).
+/// which it has wherever it is resolved; by its key as long as it is provisional. A query is left
+/// out (shown_source).
 [[nodiscard]] std::string shown_reference(const Snapshot& snapshot);
 
 }  // namespace weightfs::snapshot

@@ -8,9 +8,12 @@
 #include "source/file/file_source.hpp"
 #include "source/hf/hf_source.hpp"
 #include "source/http/http_source.hpp"
+#include "source/mirror/mirror_source.hpp"
 #include "source/release/release_source.hpp"
+#include "source/selection/selected_source.hpp"
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,11 +21,30 @@ namespace weightfs::source {
 
 namespace {
 
+/// What one part of a release is put together of; `reference` is what its snapshots are from.
+SourcePtr make_part(const snapshot::ReleasePart& part, const std::string& reference,
+                    net::HttpClient& http, HubPool& hubs) {
+  std::vector<SourcePtr> sources;
+  for (const snapshot::Reference& source : part.sources) {
+    sources.push_back(make_source(source, http, hubs));
+  }
+  SourcePtr made = sources.size() == 1
+                       ? sources.front()
+                       : std::make_shared<MirrorSource>(reference, std::move(sources));
+  if (part.selection.empty()) return made;
+  return std::make_shared<SelectedSource>(reference, std::move(made), part.selection);
+}
+
 SourcePtr make_release(const snapshot::Reference& reference, net::HttpClient& http, HubPool& hubs) {
   auto release = snapshot::Release::parse(reference.text());
+  const auto* const whole = release.whole();
+  const bool put_together =
+      whole != nullptr && (whole->sources.size() > 1 || !whole->selection.empty());
+  // Then its revision is the source's own.
+  if (put_together) return make_part(*whole, reference.text(), http, hubs);
   std::vector<SourcePtr> sources;
   for (const snapshot::ReleasePart& part : release.parts()) {
-    sources.push_back(make_source(part.source, http, hubs));
+    sources.push_back(make_part(part, reference.text(), http, hubs));
   }
   return std::make_shared<ReleaseSource>(std::move(release), std::move(sources));
 }

@@ -135,6 +135,7 @@ void Hub::read_in_lfs(const HubReference& reference, const std::string& commit,
     try {
       net::Request request{.url = found.location.url.text(),
                            .headers = client_.headers_for(found.location.url)};
+      if (found.location.signed_elsewhere) request.sent_by = client_.origin();
       RangeRead(http_, std::move(request), entry.size, sink, [](const auto&, const auto&) {
       }).run(stop);
       return;

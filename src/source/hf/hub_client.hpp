@@ -63,6 +63,7 @@ class HubClient {
   /// What an answer about this file is about.
   [[nodiscard]] HubQuestion question(const snapshot::HubReference& reference,
                                      const std::string& revision, const std::string& path) const;
+  [[nodiscard]] const net::Origin& origin() const noexcept { return endpoint_.origin(); }
   [[nodiscard]] std::string host() const { return endpoint_.origin().authority(); }
 
  private:

@@ -358,3 +358,21 @@ TEST_CASE("trees that do not end, or have a path twice or one that leads out, ar
   Fixture node(hub.access());
   CHECK(failure_of([&] { static_cast<void>(resolve(node.pool)); })->code == Errc::kInvalid);
 }
+
+TEST_CASE("a Hub cannot send us where nobody may") {
+  ScriptedHub hub(kFiles);
+  Fixture node(hub.access());
+  const Snapshot found = resolve(node.pool);
+  for (const char* location : {"http://169.254.169.254/latest/meta-data", "http://user:word@h/x",
+                               "file:///etc/passwd", "gopher://h/", ""}) {
+    INFO(location);
+    hub.set_fault([&](const SeenRequest&, Connection& connection) {
+      connection.send(answer(302, {{"Location", location}}, ""));
+      return true;
+    });
+    const auto failure =
+        failure_of([&] { static_cast<void>(read(node.pool, found, "model-00001.safetensors")); });
+    REQUIRE(failure);
+    CHECK(failure->code == Errc::kInvalid);
+  }
+}
