@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "snapshot/byte_text.hpp"
 #include "snapshot/pinned_reference.hpp"
+#include "snapshot/release.hpp"
 
 #include <fmt/format.h>
 
@@ -129,9 +130,14 @@ bool HubReference::is_commit() const noexcept {
 
 std::optional<HubReference> hub_reference_of(std::string_view source) {
   try {
-    const PinnedReference pinned = PinnedReference::parse(source);
-    if (pinned.source.scheme() != Scheme::kHf) return std::nullopt;
-    return HubReference::parse(pinned.source);
+    const Reference reference = PinnedReference::parse(source).source;
+    if (reference.scheme() == Scheme::kHf) return HubReference::parse(reference);
+    if (reference.scheme() != Scheme::kRelease) return std::nullopt;
+    const Release release = Release::parse(reference.text());
+    const ReleasePart* const whole = release.whole();
+    if (whole == nullptr) return std::nullopt;
+    const auto hub = std::ranges::find(whole->sources, Scheme::kHf, &Reference::scheme);
+    return hub == whole->sources.end() ? std::nullopt : std::optional(HubReference::parse(*hub));
   } catch (const Error&) {
     return std::nullopt;
   }

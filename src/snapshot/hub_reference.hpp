@@ -39,8 +39,8 @@ struct HubReference {
   bool operator==(const HubReference&) const = default;
 };
 
-/// What of the Hub a source shows: nullopt for one that shows nothing of it, and for text that is no
-/// source at all. Pure.
+/// Which repository of a Hub a source shows, whole or by patterns, the first one where it names
+/// several; nullopt for one that shows something else, and for text that is no source at all. Pure.
 [[nodiscard]] std::optional<HubReference> hub_reference_of(std::string_view source);
 
 /// 40 lower-case hexadecimal digits: a commit or the id of a git object.

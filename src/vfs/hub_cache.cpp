@@ -33,7 +33,8 @@ constexpr const char* kTree = "tree";
 // The signature is what tools go by (https://bford.info/cachedir/).
 constexpr const char* kTagText =
     "Signature: 8a477f597d28d172789f06886806bc55\n"
-    "# This directory shows what weightfs has of the Hub: whoever makes backups can leave it out.\n";
+    "# This directory shows what weightfs has of the Hub: whoever makes backups can leave it "
+    "out.\n";
 
 /// A path of the layout, in parts: "models--org--name/refs/refs/pr" is a folder, what in it, and
 /// the rest.
@@ -121,8 +122,8 @@ std::optional<HubCache::Entry> find_in(const HubFolders& folders, const std::str
   const HubFolder* folder = folders.find(at.folder);
   if (folder == nullptr) return std::nullopt;
   if (at.what.empty()) {
-    const bool exists = name == kAbsent || name == kBlobs || name == kRefs || name == kSnapshots ||
-                        name == kTrees;
+    const bool exists =
+        name == kAbsent || name == kBlobs || name == kRefs || name == kSnapshots || name == kTrees;
     return known(exists, Directory{path});
   }
   if (at.what == kBlobs) {
@@ -137,8 +138,8 @@ std::optional<HubCache::Entry> find_in(const HubFolders& folders, const std::str
   }
   if (at.what == kAbsent && !at.rest.empty()) {
     const HubRevision* revision = folder->revision(at.rest);
-    const bool exists = revision != nullptr &&
-                        std::ranges::binary_search(absent_files(*revision->snapshot), name);
+    const bool exists =
+        revision != nullptr && std::ranges::binary_search(absent_files(*revision->snapshot), name);
     return known(exists, Text{kAbsent, nullptr});
   }
   if (at.what == kTrees) {
@@ -216,9 +217,8 @@ std::string HubCache::link(const snapshot::Snapshot& snapshot, std::uint32_t fil
 // The number is read first: what changes meanwhile makes another one of it, and is found next time.
 HubCache::FoldersPtr HubCache::folders() {
   const std::uint64_t changes = catalog_.changes();
-  const auto known = known_.with([&](const Known& known) {
-    return known.changes == changes ? known.folders : nullptr;
-  });
+  const auto known = known_.with(
+      [&](const Known& known) { return known.changes == changes ? known.folders : nullptr; });
   if (known) return known;
   auto made = std::make_shared<const HubFolders>(catalog_, files_);
   known_.with([&](Known& known) { known = {changes, made}; });

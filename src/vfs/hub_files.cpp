@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "snapshot/hub_reference.hpp"
 #include "snapshot/lfs_pointer.hpp"
+#include "snapshot/mirrored_validator.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -54,14 +55,14 @@ constexpr std::array kOptional{
     "vocab.json",
     "vocab.txt",
 };
-static_assert(std::ranges::is_sorted(kOptional, {}, [](const char* name) {
-  return std::string_view(name);
-}));
+static_assert(std::ranges::is_sorted(kOptional, {},
+                                     [](const char* name) { return std::string_view(name); }));
 
 /// git's id, where the source told of it.
 std::optional<std::string> git_id(const File& file) {
+  const auto mirrored = snapshot::MirroredValidator::parse(file.validator);
   try {
-    return snapshot::HubVersion::parse(file.validator).blob;
+    return snapshot::HubVersion::parse(mirrored ? mirrored->inner : file.validator).blob;
   } catch (const Error&) {
     return std::nullopt;
   }

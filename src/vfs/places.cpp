@@ -205,8 +205,8 @@ Place Places::place_of(const HubCache::Entry& entry) {
     return numbered({TreeKind::kHub, directory->path, {}});
   }
   if (const auto* text = std::get_if<HubCache::Text>(&entry)) {
-    Place place = numbered(
-        {TreeKind::kText, text->which, text->snapshot ? text->snapshot->key() : Digest()});
+    Place place =
+        numbered({TreeKind::kText, text->which, text->snapshot ? text->snapshot->key() : Digest()});
     place.snapshot = text->snapshot;
     return place;
   }
