@@ -271,6 +271,11 @@ bool Transfer::take_header(std::string_view line) noexcept {
     if (!parser_.take_line(line)) return true;
     parser_.head().effective_url = hop_.url.text();
     body_ = on_head_(parser_.head());
+    // Nobody knows where it ends (RFC 9112, 6.3), and some who say nothing never end it.
+    const ResponseHead& head = parser_.head();
+    discarded_enough_ = body_ == Body::kDiscard && !head.header("content-length") &&
+                        !head.header("transfer-encoding");
+    if (discarded_enough_) return false;
   } catch (...) {
     thrown_ = std::current_exception();
     return false;

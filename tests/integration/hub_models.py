@@ -5,9 +5,9 @@
 
   hub_models.py make FOLDER           FOLDER/sharded: several shards, an index and a tokenizer;
                                       FOLDER/custom: a model whose classes are in .py files beside its weights
-  hub_models.py load NAME [REVISION]  with from_pretrained(), by the name of a repository or a path; prints JSON:
-                                      seconds, class, one sha256 over all parameters, and over what it computes
-                                      for one input; tokens, where it has a tokenizer
+  hub_models.py load NAME[@REVISION]...   with from_pretrained(), by the name of a repository or a path; prints
+                                      JSON, for each: seconds, class, one sha256 over all parameters, and over
+                                      what it computes for one input; tokens, where it has a tokenizer
 """
 
 import hashlib
@@ -102,7 +102,9 @@ def make_custom(folder):
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
 
 
-def load(name, revision):
+def load(name):
+    name, _, revision = name.partition("@")
+    revision = revision or "main"
     began = time.monotonic()
     config = transformers.AutoConfig.from_pretrained(name, revision=revision, trust_remote_code=True)
     own = config.model_type == "own"
@@ -124,13 +126,13 @@ def load(name, revision):
     return result
 
 
-def main(command, name, revision="main"):
+def main(command, *names):
     torch.set_num_threads(1)
     if command == "make":
-        make_sharded(pathlib.Path(name) / "sharded")
-        make_custom(pathlib.Path(name) / "custom")
+        make_sharded(pathlib.Path(names[0]) / "sharded")
+        make_custom(pathlib.Path(names[0]) / "custom")
     else:
-        print(json.dumps(load(name, revision)))
+        print(json.dumps([load(name) for name in names]))
 
 
 if __name__ == "__main__":

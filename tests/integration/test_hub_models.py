@@ -24,11 +24,13 @@ def test_from_pretrained_online_then_offline(tmp_path):
     assert len([name for name in files(made["sharded"]) if name.endswith(".safetensors")]) > 2
     with Hub(*(Repository(f"org/{name}", files(folder)) for name, folder in made.items())) as hub:
         client = HubClient("newest", tmp_path / "home", hub.endpoint)
-        for name, folder in made.items():
-            expected = maker.models("load", str(folder))
-            online = client.models("load", f"org/{name}")
-            asked = len(hub.requests)
-            offline = client.models("load", f"org/{name}", HF_HUB_OFFLINE="1")
-            assert len(hub.requests) == asked
-            for key in set(expected) - {"seconds"}:
-                assert online[key] == offline[key] == expected[key], key
+        names = [f"org/{name}" for name in made]
+        expected = maker.models("load", *map(str, made.values()))
+        online = client.models("load", *names)
+        asked = len(hub.requests)
+        offline = client.models("load", *names, HF_HUB_OFFLINE="1")
+        assert len(hub.requests) == asked
+        assert [model["class"] for model in expected] == ["LlamaForCausalLM", "OwnModel"]
+        for plain, first, second in zip(expected, online, offline):
+            for key in set(plain) - {"seconds"}:
+                assert first[key] == second[key] == plain[key], key

@@ -100,7 +100,8 @@ Hub::ListingPtr Hub::known(const std::string& name) const {
 Digest Hub::digest_of(const HubReference& reference, const std::string& commit,
                       const HubEntry& entry, const std::stop_token& stop) {
   if (const auto known = small_files_.digest(entry.blob)) return *known;
-  std::string content = client_.content(reference, commit, entry, stop);
+  // There is nothing to ask for of an empty file.
+  std::string content = entry.size > 0 ? client_.content(reference, commit, entry, stop) : "";
   if (git_blob_id(content) != entry.blob) {
     throw Error(Errc::kCorrupt, snapshot::printable(entry.path) +
                                     ": the Hub sent bytes that do not have their git id");

@@ -38,14 +38,12 @@ std::string advice(const HubQuestion& question, std::string_view of_token) {
                 fmt::format("{} is gated: its owner lets in accounts that accepted the terms; {}{}",
                             question.repository, advice(question, "is of one that did not"), says));
   }
-  if (message.find("Invalid credentials") != std::string::npos ||
-      message.find("Invalid username or password") != std::string::npos) {
-    throw Error(
-        Errc::kPermission,
-        fmt::format("{}: the Hub refuses the token of {} as not valid (any more), even for what "
-                    "everybody may read: replace or remove it{}",
-                    question.repository,
-                    question.token_origin.empty() ? "the request" : question.token_origin, says));
+  // Of those who send none the same is said for what is not there.
+  if (head.status == 401 && !question.token_origin.empty()) {
+    throw Error(Errc::kPermission,
+                fmt::format("{}: the Hub refuses the token of {} as not valid (any more), even for "
+                            "what everybody may read: replace or remove it{}",
+                            question.repository, question.token_origin, says));
   }
   if (message.find("disabled") != std::string::npos) {
     throw Error(Errc::kPermission,

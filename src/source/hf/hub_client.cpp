@@ -34,7 +34,9 @@ constexpr std::uint64_t kMaxInfoBytes = 64 << 20;  // of a repository: it lists 
 constexpr std::uint64_t kMaxPageBytes = 32 << 20;
 /// A listing that has more is made to take memory, or for ever.
 constexpr std::size_t kMaxEntries = 1'000'000;
-constexpr std::size_t kMaxPages = 20'000;
+/// The Hub's pages have a thousand entries. So many of them that are nearly empty are no listing.
+constexpr std::size_t kManyPages = 1000;
+constexpr std::size_t kFewEntries = 200;
 constexpr std::uint64_t kMaxErrorBytes = 64 << 10;
 constexpr int kMaxHops = 10;
 /// Tries of a question about a repository, where the Hub or the way to it fails.
@@ -105,17 +107,20 @@ std::vector<HubEntry> HubClient::tree(const HubReference& reference, const std::
   const HubQuestion asked = question(reference, commit, "");
   std::vector<HubEntry> entries;
   std::unordered_set<std::string> paths;
+  std::size_t listed = 0;  // directories, too
   net::Url url = api(reference, "/tree/" + commit + "?recursive=true&expand=false");
   for (std::size_t pages = 1;; ++pages) {
     const Answer answer = ask(url, kMaxPageBytes, asked, api_gate_, stop);
     try {
-      for (HubEntry& entry : parse_tree_page(answer.body)) {
+      TreePage page = parse_tree_page(answer.body);
+      listed += page.entries;
+      for (HubEntry& entry : page.files) {
         if (!paths.insert(entry.path).second) {
           throw Error(Errc::kInvalid, "lists " + snapshot::printable(entry.path) + " twice");
         }
         entries.push_back(std::move(entry));
       }
-      if (entries.size() > kMaxEntries || pages > kMaxPages) {
+      if (listed > kMaxEntries || (pages > kManyPages && listed < pages * kFewEntries)) {
         throw Error(Errc::kInvalid, "its tree does not end");
       }
       const auto next = next_link(answer.head.header("link").value_or(""));

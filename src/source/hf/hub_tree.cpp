@@ -71,15 +71,15 @@ HubEntry entry_of(const json& object) {
 
 }  // namespace
 
-std::vector<HubEntry> parse_tree_page(std::string_view text) {
+TreePage parse_tree_page(std::string_view text) {
   const json page = parsed(text);
   if (!page.is_array()) refuse("a tree that is no list");
-  std::vector<HubEntry> entries;
+  TreePage parsed_page{.files = {}, .entries = page.size()};
   for (const json& object : page) {
     if (!object.is_object()) refuse("an entry that is no object");
-    if (text_of(object, "type") == "file") entries.push_back(entry_of(object));
+    if (text_of(object, "type") == "file") parsed_page.files.push_back(entry_of(object));
   }
-  return entries;
+  return parsed_page;
 }
 
 std::string parse_commit(std::string_view text) {

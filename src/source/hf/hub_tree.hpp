@@ -20,9 +20,14 @@ struct HubEntry {
   std::optional<Digest> sha256;  ///< of a file in LFS or Xet
 };
 
-/// The files of one page of `GET /api/.../tree/REVISION?recursive=true`. Directories are left out.
+struct TreePage {
+  std::vector<HubEntry> files;
+  std::size_t entries = 0;  ///< the directories, too
+};
+
+/// One page of `GET /api/.../tree/REVISION?recursive=true`.
 /// Error(kInvalid) for what is no such page. Pure.
-[[nodiscard]] std::vector<HubEntry> parse_tree_page(std::string_view json);
+[[nodiscard]] TreePage parse_tree_page(std::string_view json);
 
 /// The commit of `GET /api/.../revision/REVISION`. Error(kInvalid). Pure.
 [[nodiscard]] std::string parse_commit(std::string_view json);

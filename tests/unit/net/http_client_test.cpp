@@ -488,6 +488,16 @@ TEST_CASE("a redirect's endless body costs little") {
   CHECK(client.counters().bytes < 2 << 20);
 }
 
+TEST_CASE("a redirect whose body nobody knows the end of is not waited for") {
+  ScriptedServer server([](const SeenRequest& request, Connection& connection) {
+    if (request.target == "/b") return connection.send(answer(200, {}, "body"));
+    connection.send("HTTP/1.1 302 Found\r\nLocation: /b\r\n\r\n");
+    connection.stall();
+  });
+  HttpClient client({.stall_timeout = 60s});
+  CHECK(get(client, server.url("/a")) == "body");
+}
+
 TEST_CASE("TLS to a server that does not speak it fails, and says the host") {
   ScriptedServer server([](const SeenRequest&, Connection&) {});
   HttpClient client({.connect_timeout = 200ms, .stall_timeout = 100ms});
