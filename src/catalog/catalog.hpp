@@ -41,7 +41,7 @@ class Catalog {
   /// Error(kNotFound). Snapshots that no name has any more are forgotten.
   void remove(const std::string& name);
   /// Makes `snapshot` a known revision of the name without showing it: its digests can be learned
-  /// while it is fetched.
+  /// while it is fetched. Of one that is known, what it is called now.
   void stage(const std::string& name, const snapshot::SnapshotPtr& snapshot);
   /// Makes `snapshot` the current revision of the name, in one step.
   void flip(const std::string& name, const snapshot::SnapshotPtr& snapshot);

@@ -26,8 +26,8 @@ constexpr const char* kRefs = "refs";
 constexpr const char* kSnapshots = "snapshots";
 constexpr const char* kTrees = "trees";
 constexpr std::string_view kTreeEnd = ".json";
-// Texts that are of a snapshot.
-constexpr const char* kCommit = "commit";
+// Texts that have no name of their own.
+constexpr std::string_view kCommit = "commit ";  // and then it
 constexpr const char* kTree = "tree";
 
 // The signature is what tools go by (https://bford.info/cachedir/).
@@ -69,7 +69,7 @@ HubCache::Blob blob_of(const HubRevision& revision, std::uint32_t file) {
 std::set<std::string> refs_below(const HubFolder& folder, std::string_view place) {
   std::set<std::string> names;
   const std::string prefix = place.empty() ? "" : std::string(place) + "/";
-  for (const auto& [name, snapshot] : folder.refs()) {
+  for (const auto& [name, commit] : folder.refs()) {
     if (!name.starts_with(prefix)) continue;
     const std::string_view rest = std::string_view(name).substr(prefix.size());
     names.emplace(rest.substr(0, rest.find('/')));
@@ -133,7 +133,7 @@ std::optional<HubCache::Entry> find_in(const HubFolders& folders, const std::str
   if (at.what == kRefs) {
     const std::string ref = join(std::string(at.rest), name);
     const auto found = folder->refs().find(ref);
-    if (found != folder->refs().end()) return Text{kCommit, found->second};
+    if (found != folder->refs().end()) return Text{std::string(kCommit) + found->second, nullptr};
     return known(!refs_below(*folder, ref).empty(), Directory{path});
   }
   if (at.what == kAbsent && !at.rest.empty()) {
@@ -197,7 +197,7 @@ std::string HubCache::text(const Text& text) {
   if (text.which == kAbsent) return "";
   if (text.which == kTag) return kTagText;
   if (text.which == kVersion) return "1";
-  if (text.snapshot && text.which == kCommit) return text.snapshot->revision();
+  if (text.which.starts_with(kCommit)) return text.which.substr(kCommit.size());
   if (text.snapshot && text.which == kTree) {
     const auto files = files_.of(*text.snapshot);
     if (files->complete()) return tree_text(*text.snapshot, *files);

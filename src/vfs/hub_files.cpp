@@ -75,7 +75,6 @@ bool is_in_lfs(const File& file, std::string_view blob) {
 }  // namespace
 
 HubFiles::HubFiles(const Snapshot& snapshot) {
-  if (!snapshot::is_git_id(snapshot.revision())) return;
   for (const File& file : snapshot.files()) {
     const auto blob = git_id(file);
     if (!blob || !file.sha256) return;

@@ -20,8 +20,8 @@ class HubFiles {
  public:
   explicit HubFiles(const snapshot::Snapshot& snapshot);
 
-  /// Whether all that the layout needs is known: the revision is a commit, and every file has its
-  /// sha256 and git's id. False for what somebody listed by hand; nothing else may be asked then.
+  /// Whether all that the layout needs is known: every file's sha256 and git's id. False for what
+  /// somebody listed by hand; nothing else may be asked then.
   [[nodiscard]] bool complete() const noexcept { return complete_; }
 
   /// Of one of the snapshot's files, by its index there.

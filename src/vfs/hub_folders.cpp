@@ -34,9 +34,9 @@ std::vector<Model> models_of_hubs(const catalog::Catalog& catalog) {
 }  // namespace
 
 void HubFolder::add(HubRevision revision) {
-  if (by_commit_.contains(revision.snapshot->revision())) return;
+  if (by_commit_.contains(revision.commit)) return;
   revisions_.push_back(std::move(revision));
-  by_commit_.emplace(revisions_.back().snapshot->revision(), &revisions_.back());
+  by_commit_.emplace(revisions_.back().commit, &revisions_.back());
 }
 
 const HubRevision* HubFolder::revision(std::string_view commit) const {
@@ -71,27 +71,30 @@ const std::vector<HubFolder::Blob>& HubFolder::blobs() const {
 
 HubFolders::HubFolders(const catalog::Catalog& catalog, PerSnapshot<HubFiles>& files) {
   const std::vector<Model> models = models_of_hubs(catalog);
-  const auto add = [&](const Model& model, const SnapshotPtr& snapshot, const std::string& view) {
+  const auto add = [&](const Model& model, const Digest& key) {
+    const SnapshotPtr found = catalog.snapshot(key);
+    if (!found) return;
     // A revision from before the name got another source is of the repository that it was then.
-    const auto origin = snapshot::hub_reference_of(snapshot->source());
-    auto listed = files.of(*snapshot);
-    if (!origin || !listed->complete()) return;
-    HubFolder& folder = all_[origin->cache_folder()];
-    folder.add({.snapshot = snapshot, .files = std::move(listed), .view = view});
+    const catalog::Origin origin = model.origin(*found);
+    const auto repository = snapshot::hub_reference_of(origin.source);
+    auto listed = files.of(*found);
+    if (!repository || !snapshot::is_git_id(origin.revision) || !listed->complete()) return;
+    const bool shown = key == model.current;
+    HubFolder& folder = all_[repository->cache_folder()];
+    folder.add({.commit = origin.revision,
+                .snapshot = found,
+                .files = std::move(listed),
+                .view = shown ? model.name : model.name + "@" + origin.revision});
     const HubReference now = *snapshot::hub_reference_of(model.source);
-    const bool is_shown = view == model.name && now.cache_folder() == origin->cache_folder();
-    if (is_shown && !now.is_commit()) folder.add_ref(now.revision, snapshot);
+    if (shown && !now.is_commit() && now.cache_folder() == repository->cache_folder()) {
+      folder.add_ref(now.revision, origin.revision);
+    }
   };
-  for (const Model& model : models) {
-    if (const SnapshotPtr shown = catalog.snapshot(model.current)) add(model, shown, model.name);
-  }
-  for (auto& [name, folder] : all_) {
-    folder.add_ref(kMain, folder.first().snapshot);
-  }
+  for (const Model& model : models) add(model, model.current);
+  for (auto& [name, folder] : all_) folder.add_ref(kMain, folder.first().commit);
   for (const Model& model : models) {
     for (const Digest& key : model.revisions | std::views::reverse) {
-      const SnapshotPtr older = key == model.current ? nullptr : catalog.snapshot(key);
-      if (older) add(model, older, model.name + "@" + older->revision());
+      if (key != model.current) add(model, key);
     }
   }
 }

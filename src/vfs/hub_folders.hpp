@@ -22,7 +22,8 @@ namespace weightfs::vfs {
 
 /// One commit of a repository. A value.
 struct HubRevision {
-  snapshot::SnapshotPtr snapshot;  ///< its revision() is the commit
+  std::string commit;
+  snapshot::SnapshotPtr snapshot;  ///< may have its name from another commit of the same files
   std::shared_ptr<const HubFiles> files;
   std::string view;  ///< where the mount shows it: a name, or name@commit
 };
@@ -39,18 +40,16 @@ class HubFolder {
 
   /// Of several with the same commit or reference, the first one counts.
   void add(HubRevision revision);
-  void add_ref(const std::string& name, const snapshot::SnapshotPtr& snapshot) {
-    refs_.try_emplace(name, snapshot);
+  void add_ref(const std::string& name, const std::string& commit) {
+    refs_.try_emplace(name, commit);
   }
 
   /// Once one was added.
   [[nodiscard]] const HubRevision& first() const { return revisions_.front(); }
   [[nodiscard]] const HubRevision* revision(std::string_view commit) const;
   [[nodiscard]] std::vector<std::string> commits() const;
-  /// By name: "main", "refs/pr/1".
-  [[nodiscard]] const std::map<std::string, snapshot::SnapshotPtr, std::less<>>& refs() const {
-    return refs_;
-  }
+  /// Commits by name: "main", "refs/pr/1".
+  [[nodiscard]] const std::map<std::string, std::string>& refs() const { return refs_; }
   /// A content that several revisions have is the file of the one that was added first.
   [[nodiscard]] std::optional<Blob> blob(std::string_view etag) const;
   /// One for each content, sorted by etag.
@@ -59,7 +58,7 @@ class HubFolder {
  private:
   std::list<HubRevision> revisions_;  ///< in the order in which they were added
   std::map<std::string_view, const HubRevision*> by_commit_;
-  std::map<std::string, snapshot::SnapshotPtr, std::less<>> refs_;
+  std::map<std::string, std::string> refs_;
   mutable std::once_flag listed_;
   mutable std::vector<Blob> blobs_;
 };

@@ -135,6 +135,16 @@ def test_pull_requests_and_commits_by_name(at, hub, model, tmp_path):
     assert (refs / "main").read_text() == first and os.listdir(refs) == ["main"]
 
 
+def test_another_commit_of_the_same_files(at, hub, model, tmp_path):
+    mounted = at()
+    second = model.commit(FILES)
+    client = HubClient("newest", tmp_path, hub.endpoint, mounted.mount / ".hub")
+    assert client.error("snapshot", {"repo_id": NAME})["errno"] == 30
+    assert not mounted.json("update", "my/model")["changed"]
+    assert client.call("snapshot", {"repo_id": NAME})["folder"].endswith(second)
+    assert mounted.model("my/model")["revision"] == second
+
+
 # ---- the same bytes
 
 def resident_pages(path):

@@ -271,6 +271,26 @@ TEST_CASE("what is not known as the Hub lists it has no place in its cache") {
   CHECK(hubs.names("") == Names{".locks", "CACHEDIR.TAG", "version.txt"});
 }
 
+TEST_CASE("commits and repositories with the very same files keep their own names") {
+  Hubs hubs;
+  hubs.add("a", "hf://org/name", repository("hf://org/name", commit('a'), kFiles));
+  hubs.add("b", "hf://org/copy", repository("hf://org/copy", commit('b'), kFiles));
+  CHECK(hubs.names(kFolder + "/snapshots") == Names{commit('a')});
+  CHECK(hubs.names("models--org--copy/snapshots") == Names{commit('b')});
+  CHECK(hubs.text("models--org--copy/refs", "main") == commit('b'));
+  hubs.catalog->stage("a", repository("hf://org/name", commit('c'), kFiles));
+  CHECK(hubs.text(kFolder + "/refs", "main") == commit('c'));
+  CHECK(hubs.names(kFolder + "/trees") == Names{commit('c') + ".json"});
+
+  hubs.catalog.reset();
+  hubs.catalog = std::make_unique<catalog::Catalog>(hubs.path, hubs.clock, Log::silent());
+  hubs.hub = std::make_unique<HubCache>(*hubs.catalog);
+  CHECK(hubs.text(kFolder + "/refs", "main") == commit('c'));
+  CHECK(hubs.text("models--org--copy/refs", "main") == commit('b'));
+  CHECK(hubs.catalog->revision("b", commit('b')));
+  CHECK_FALSE(hubs.catalog->revision("b", commit('a')));
+}
+
 TEST_CASE("repositories with the same blobs are not mixed up") {
   Hubs hubs;
   hubs.add("a", "hf://org/name", repository("hf://org/name", commit('a'), {{"x", "1"}}));
