@@ -217,9 +217,9 @@ std::string HubCache::link(const snapshot::Snapshot& snapshot, std::uint32_t fil
 // The number is read first: what changes meanwhile makes another one of it, and is found next time.
 HubCache::FoldersPtr HubCache::folders() {
   const std::uint64_t changes = catalog_.changes();
-  const auto known = known_.with(
+  const auto latest = known_.with(
       [&](const Known& known) { return known.changes == changes ? known.folders : nullptr; });
-  if (known) return known;
+  if (latest) return latest;
   auto made = std::make_shared<const HubFolders>(catalog_, files_);
   known_.with([&](Known& known) { known = {changes, made}; });
   return made;

@@ -2,7 +2,6 @@
 # Copyright the weightfs authors
 """/models/.hub: the hub's own libraries take it for their cache, and find in it what they would have made."""
 
-import contextlib
 import ctypes
 import json
 import mmap
@@ -274,20 +273,26 @@ def test_from_pretrained_by_the_name_of_the_repository_with_no_network(weightfs,
     maker = HubClient("newest", tmp_path / "made")
     maker.models("make", str(tmp_path / "made"))
     made = {name: tmp_path / "made" / name for name in ("sharded", "custom")}
-    with contextlib.ExitStack() as stack:
-        hub = stack.enter_context(Hub(*(Repository(f"org/{name}", files(path)) for name, path in made.items())))
+    names = [f"org/{name}" for name in made]
+    expected = maker.models("load", *map(str, made.values()))
+    with Hub(*(Repository(f"org/{name}", files(path)) for name, path in made.items())) as hub:
         mounted = weightfs(env={"HF_ENDPOINT": hub.endpoint})
-        for name in made:
-            mounted.cli("add", f"my/{name}", f"hf://org/{name}")
+        for name in names:
+            mounted.cli("add", f"my/{name}", f"hf://{name}")
             mounted.wait(f"my/{name}")
-        offline = HubClient("newest", tmp_path / "offline", cache=mounted.mount / ".hub", prefix=NO_NETWORK)
-        online = HubClient("newest", tmp_path / "online", hub.endpoint, mounted.mount / ".hub")
-        for name, path in made.items():
-            expected = maker.models("load", str(path))
-            hub.clear()
-            results = [offline.models("load", f"org/{name}", **OFFLINE), online.models("load", f"org/{name}")]
-            assert not [request for request in hub.requests if request.kind in ("cdn", "cache")]
-            for found in results:
-                assert {key: found[key] for key in set(expected) - {"seconds"}} == \
-                    {key: expected[key] for key in set(expected) - {"seconds"}}
+        cache = mounted.mount / ".hub"
+        cut = HubClient("newest", tmp_path / "cut", cache=cache, prefix=NO_NETWORK)
+        client = HubClient("newest", tmp_path / "home", hub.endpoint, cache)
+        hub.clear()
+        loads = [cut.models("load", *names, **OFFLINE), client.models("load", *names)]
+        assert not [request for request in hub.requests if request.kind in ("cdn", "cache")]
+        # Of a commit everything is known, also what it does not have.
+        hub.clear()
+        pinned = [f"{name}@{hub.repositories[name].head.id}" for name in names]
+        loads.append(client.models("load", *pinned))
+        assert [(request.kind, request.file) for request in hub.requests] == []
         assert mounted.reads() == 0
+    for found in loads:
+        for plain, model in zip(expected, found, strict=True):
+            for key in set(plain) - {"seconds"}:
+                assert model[key] == plain[key], key
