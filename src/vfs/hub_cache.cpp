@@ -6,6 +6,7 @@
 #include "vfs/hub_folders.hpp"
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -65,17 +66,29 @@ HubCache::Blob blob_of(const HubRevision& revision, std::uint32_t file) {
   return {.view = revision.view, .snapshot = revision.snapshot, .file = file};
 }
 
-/// What refs/ has at this place: the rest of "refs/pr/1" below "refs" is "pr/1".
-std::set<std::string> refs_below(const HubFolder& folder, std::string_view place) {
+/// What a directory of these paths has at this place: the next part of each that goes on below it.
+template <class Paths>
+std::set<std::string> below(std::string_view place, const Paths& paths) {
   std::set<std::string> names;
   const std::string prefix = place.empty() ? "" : std::string(place) + "/";
-  for (const auto& [name, commit] : folder.refs()) {
-    if (!name.starts_with(prefix)) continue;
-    const std::string_view rest = std::string_view(name).substr(prefix.size());
+  for (const std::string_view path : paths) {
+    if (!path.starts_with(prefix)) continue;
+    const std::string_view rest = path.substr(prefix.size());
     names.emplace(rest.substr(0, rest.find('/')));
   }
   return names;
 }
+
+/// Of .no_exist/<commit>/..., whose rest is the commit and what is below it.
+struct Absent {
+  Absent(const HubFolder& folder, std::string_view rest)
+      : place(rest.substr(std::min(rest.find('/'), rest.size() - 1) + 1)) {
+    const HubRevision* revision = folder.revision(rest.substr(0, rest.find('/')));
+    if (revision != nullptr) files = absent_files(*revision->snapshot);
+  }
+  std::vector<std::string> files;
+  std::string place;
+};
 
 /// Names in a directory that is not of blobs.
 std::vector<std::string> names_in(const HubFolders& folders, std::string_view path) {
@@ -91,12 +104,13 @@ std::vector<std::string> names_in(const HubFolders& folders, std::string_view pa
   if (folder == nullptr) return names;
   if (at.what.empty()) return {kAbsent, kBlobs, kRefs, kSnapshots, kTrees};
   if (at.what == kRefs) {
-    const std::set<std::string> refs = refs_below(*folder, at.rest);
+    const auto refs = below(at.rest, std::views::keys(folder->refs()));
     return {refs.begin(), refs.end()};
   }
   if (at.what == kAbsent && !at.rest.empty()) {
-    const HubRevision* revision = folder->revision(at.rest);
-    return revision == nullptr ? names : absent_files(*revision->snapshot);
+    const Absent absent(*folder, at.rest);
+    const auto found = below(absent.place, absent.files);
+    return {found.begin(), found.end()};
   }
   names = folder->commits();
   if (at.what == kTrees) {
@@ -134,13 +148,13 @@ std::optional<HubCache::Entry> find_in(const HubFolders& folders, const std::str
     const std::string ref = join(std::string(at.rest), name);
     const auto found = folder->refs().find(ref);
     if (found != folder->refs().end()) return Text{std::string(kCommit) + found->second, nullptr};
-    return known(!refs_below(*folder, ref).empty(), Directory{path});
+    return known(!below(ref, std::views::keys(folder->refs())).empty(), Directory{path});
   }
   if (at.what == kAbsent && !at.rest.empty()) {
-    const HubRevision* revision = folder->revision(at.rest);
-    const bool exists =
-        revision != nullptr && std::ranges::binary_search(absent_files(*revision->snapshot), name);
-    return known(exists, Text{kAbsent, nullptr});
+    const Absent absent(*folder, at.rest);
+    const std::string file = join(absent.place, name);
+    if (std::ranges::binary_search(absent.files, file)) return Text{kAbsent, nullptr};
+    return known(!below(file, absent.files).empty(), Directory{path});
   }
   if (at.what == kTrees) {
     if (!name.ends_with(kTreeEnd)) return std::nullopt;

@@ -286,11 +286,11 @@ def test_from_pretrained_by_the_name_of_the_repository_with_no_network(weightfs,
         hub.clear()
         loads = [cut.models("load", *names, **OFFLINE), client.models("load", *names)]
         assert not [request for request in hub.requests if request.kind in ("cdn", "cache")]
-        # Of a commit everything is known, also what it does not have.
+        # Of a commit everything is known, also what it does not have; but transformers lists chat templates itself.
         hub.clear()
         pinned = [f"{name}@{hub.repositories[name].head.id}" for name in names]
         loads.append(client.models("load", *pinned))
-        assert [(request.kind, request.file) for request in hub.requests] == []
+        assert {(request.kind, request.file) for request in hub.requests} <= {("tree", "additional_chat_templates")}
         assert mounted.reads() == 0
     for found in loads:
         for plain, model in zip(expected, found, strict=True):
