@@ -6,6 +6,7 @@
 #include "vfs/hub_folders.hpp"
 
 #include <algorithm>
+#include <array>
 #include <ranges>
 #include <set>
 #include <utility>
@@ -119,54 +120,65 @@ std::vector<std::string> names_in(const HubFolders& folders, std::string_view pa
   return names;
 }
 
-std::optional<HubCache::Entry> find_in(const HubFolders& folders, const std::string& directory,
-                                       const std::string& name) {
-  using Directory = HubCache::Directory;
-  using Text = HubCache::Text;
-  const auto known = [](bool exists, HubCache::Entry entry) {
-    return exists ? std::optional(std::move(entry)) : std::nullopt;
-  };
-  const std::string path = join(directory, name);
-  if (directory.empty() && (name == kTag || name == kVersion)) return Text{name, nullptr};
-  if (directory.empty() && name == kLocks) return Directory{path};
-  if (directory.empty() || directory == kLocks)
-    return known(folders.find(name) != nullptr, Directory{path});
+using Found = std::optional<HubCache::Entry>;
 
+Found directory_if(bool exists, std::string path) {
+  return exists ? Found(HubCache::Directory{std::move(path)}) : std::nullopt;
+}
+
+Found find_ref(const HubFolder& folder, const std::string& ref, std::string path) {
+  const auto found = folder.refs().find(ref);
+  if (found == folder.refs().end()) {
+    return directory_if(!below(ref, std::views::keys(folder.refs())).empty(), std::move(path));
+  }
+  return HubCache::Text{std::string(kCommit) + found->second, nullptr};
+}
+
+Found find_absent(const Absent& absent, const std::string& name, std::string path) {
+  const std::string file = join(absent.place, name);
+  if (std::ranges::binary_search(absent.files, file)) return HubCache::Text{kAbsent, nullptr};
+  return directory_if(!below(file, absent.files).empty(), std::move(path));
+}
+
+Found find_tree(const HubFolder& folder, std::string_view name) {
+  if (!name.ends_with(kTreeEnd)) return std::nullopt;
+  name.remove_suffix(kTreeEnd.size());
+  const HubRevision* revision = folder.revision(name);
+  return revision == nullptr ? std::nullopt : Found(HubCache::Text{kTree, revision->snapshot});
+}
+
+Found find_in_folder(const HubFolder& folder, const Split& at, const std::string& name,
+                     const std::string& path) {
+  if (at.what.empty()) {
+    constexpr std::array kParts{kAbsent, kBlobs, kRefs, kSnapshots, kTrees};
+    return directory_if(std::ranges::find(kParts, name) != kParts.end(), path);
+  }
+  if (at.what == kRefs) return find_ref(folder, join(std::string(at.rest), name), path);
+  if (at.what == kAbsent && !at.rest.empty()) {
+    return find_absent(Absent(folder, at.rest), name, path);
+  }
+  if (!at.rest.empty()) return std::nullopt;
+  if (at.what == kTrees) return find_tree(folder, name);
+  if (at.what == kBlobs) {
+    const auto blob = folder.blob(name);
+    return blob ? Found(blob_of(*blob->revision, blob->file)) : std::nullopt;
+  }
+  const HubRevision* revision = folder.revision(name);
+  if (revision == nullptr) return std::nullopt;
+  if (at.what == kAbsent) return HubCache::Directory{path};
+  return HubCache::Links{path, revision->snapshot};
+}
+
+Found find_in(const HubFolders& folders, const std::string& directory, const std::string& name) {
+  const std::string path = join(directory, name);
+  if (directory.empty()) {
+    if (name == kTag || name == kVersion) return HubCache::Text{name, nullptr};
+    return directory_if(name == kLocks || folders.find(name) != nullptr, path);
+  }
+  if (directory == kLocks) return directory_if(folders.find(name) != nullptr, path);
   const Split at(directory);
   const HubFolder* folder = folders.find(at.folder);
-  if (folder == nullptr) return std::nullopt;
-  if (at.what.empty()) {
-    const bool exists =
-        name == kAbsent || name == kBlobs || name == kRefs || name == kSnapshots || name == kTrees;
-    return known(exists, Directory{path});
-  }
-  if (at.what == kBlobs) {
-    const auto blob = at.rest.empty() ? folder->blob(name) : std::nullopt;
-    return blob ? std::optional(blob_of(*blob->revision, blob->file)) : std::nullopt;
-  }
-  if (at.what == kRefs) {
-    const std::string ref = join(std::string(at.rest), name);
-    const auto found = folder->refs().find(ref);
-    if (found != folder->refs().end()) return Text{std::string(kCommit) + found->second, nullptr};
-    return known(!below(ref, std::views::keys(folder->refs())).empty(), Directory{path});
-  }
-  if (at.what == kAbsent && !at.rest.empty()) {
-    const Absent absent(*folder, at.rest);
-    const std::string file = join(absent.place, name);
-    if (std::ranges::binary_search(absent.files, file)) return Text{kAbsent, nullptr};
-    return known(!below(file, absent.files).empty(), Directory{path});
-  }
-  if (at.what == kTrees) {
-    if (!name.ends_with(kTreeEnd)) return std::nullopt;
-    const HubRevision* revision =
-        folder->revision(std::string_view(name).substr(0, name.size() - kTreeEnd.size()));
-    if (revision == nullptr) return std::nullopt;
-    return Text{kTree, revision->snapshot};
-  }
-  const HubRevision* revision = at.rest.empty() ? folder->revision(name) : nullptr;
-  if (revision == nullptr) return std::nullopt;
-  if (at.what == kAbsent) return Directory{path};
-  return HubCache::Links{path, revision->snapshot};
+  return folder == nullptr ? std::nullopt : find_in_folder(*folder, at, name, path);
 }
 
 }  // namespace
