@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <ranges>
 #include <set>
 #include <utility>
 
@@ -67,29 +66,23 @@ HubCache::Blob blob_of(const HubRevision& revision, std::uint32_t file) {
   return {.view = revision.view, .snapshot = revision.snapshot, .file = file};
 }
 
-/// What a directory of these paths has at this place: the next part of each that goes on below it.
-template <class Paths>
-std::set<std::string> below(std::string_view place, const Paths& paths) {
+/// What refs/ has at this place: the next part of each reference that goes on below it.
+std::set<std::string> refs_below(const HubFolder& folder, std::string_view place) {
   std::set<std::string> names;
   const std::string prefix = place.empty() ? "" : std::string(place) + "/";
-  for (const std::string_view path : paths) {
-    if (!path.starts_with(prefix)) continue;
-    const std::string_view rest = path.substr(prefix.size());
+  for (const auto& [name, commit] : folder.refs()) {
+    if (!name.starts_with(prefix)) continue;
+    const std::string_view rest = std::string_view(name).substr(prefix.size());
     names.emplace(rest.substr(0, rest.find('/')));
   }
   return names;
 }
 
-/// Of .no_exist/<commit>/..., whose rest is the commit and what is below it.
-struct Absent {
-  Absent(const HubFolder& folder, std::string_view rest)
-      : place(rest.substr(std::min(rest.find('/'), rest.size() - 1) + 1)) {
-    const HubRevision* revision = folder.revision(rest.substr(0, rest.find('/')));
-    if (revision != nullptr) files = absent_files(*revision->snapshot);
-  }
-  std::vector<std::string> files;
-  std::string place;
-};
+/// What .no_exist/ has for this commit.
+std::vector<std::string> absent_from(const HubFolder& folder, std::string_view commit) {
+  const HubRevision* revision = folder.revision(commit);
+  return revision == nullptr ? std::vector<std::string>() : absent_files(*revision->snapshot);
+}
 
 /// Names in a directory that is not of blobs.
 std::vector<std::string> names_in(const HubFolders& folders, std::string_view path) {
@@ -105,14 +98,10 @@ std::vector<std::string> names_in(const HubFolders& folders, std::string_view pa
   if (folder == nullptr) return names;
   if (at.what.empty()) return {kAbsent, kBlobs, kRefs, kSnapshots, kTrees};
   if (at.what == kRefs) {
-    const auto refs = below(at.rest, std::views::keys(folder->refs()));
+    const std::set<std::string> refs = refs_below(*folder, at.rest);
     return {refs.begin(), refs.end()};
   }
-  if (at.what == kAbsent && !at.rest.empty()) {
-    const Absent absent(*folder, at.rest);
-    const auto found = below(absent.place, absent.files);
-    return {found.begin(), found.end()};
-  }
+  if (at.what == kAbsent && !at.rest.empty()) return absent_from(*folder, at.rest);
   names = folder->commits();
   if (at.what == kTrees) {
     for (std::string& name : names) name += kTreeEnd;
@@ -129,15 +118,9 @@ Found directory_if(bool exists, std::string path) {
 Found find_ref(const HubFolder& folder, const std::string& ref, std::string path) {
   const auto found = folder.refs().find(ref);
   if (found == folder.refs().end()) {
-    return directory_if(!below(ref, std::views::keys(folder.refs())).empty(), std::move(path));
+    return directory_if(!refs_below(folder, ref).empty(), std::move(path));
   }
   return HubCache::Text{std::string(kCommit) + found->second, nullptr};
-}
-
-Found find_absent(const Absent& absent, const std::string& name, std::string path) {
-  const std::string file = join(absent.place, name);
-  if (std::ranges::binary_search(absent.files, file)) return HubCache::Text{kAbsent, nullptr};
-  return directory_if(!below(file, absent.files).empty(), std::move(path));
 }
 
 Found find_tree(const HubFolder& folder, std::string_view name) {
@@ -155,7 +138,8 @@ Found find_in_folder(const HubFolder& folder, const Split& at, const std::string
   }
   if (at.what == kRefs) return find_ref(folder, join(std::string(at.rest), name), path);
   if (at.what == kAbsent && !at.rest.empty()) {
-    return find_absent(Absent(folder, at.rest), name, path);
+    if (!std::ranges::binary_search(absent_from(folder, at.rest), name)) return std::nullopt;
+    return HubCache::Text{kAbsent, nullptr};
   }
   if (!at.rest.empty()) return std::nullopt;
   if (at.what == kTrees) return find_tree(folder, name);

@@ -31,7 +31,6 @@ constexpr std::array kOptional{
     "chat_template.jinja",
     "chat_template.json",
     "config_sentence_transformers.json",
-    "custom_generate/generate.py",
     "feature_extractor_config.json",
     "generation_config.json",
     "image_processor_config.json",

@@ -286,11 +286,16 @@ def test_from_pretrained_by_the_name_of_the_repository_with_no_network(weightfs,
         hub.clear()
         loads = [cut.models("load", *names, **OFFLINE), client.models("load", *names)]
         assert not [request for request in hub.requests if request.kind in ("cdn", "cache")]
-        # Of a commit everything is known, also what it does not have; but transformers lists chat templates itself.
-        hub.clear()
+        # Of a commit it asks what it asks whatever is in its cache, and of no file that it can know to be absent.
         pinned = [f"{name}@{hub.repositories[name].head.id}" for name in names]
-        loads.append(client.models("load", *pinned))
-        assert {(request.kind, request.file) for request in hub.requests} <= {("tree", "additional_chat_templates")}
+        ordinary = HubClient("newest", tmp_path / "ordinary", hub.endpoint)
+        ordinary.models("load", *pinned)
+        asked = []
+        for reader in (ordinary, client):
+            hub.clear()
+            loads.append(reader.models("load", *pinned))
+            asked.append({(request.kind, request.file) for request in hub.requests})
+        assert asked[1] <= asked[0] and not {"cdn", "cache"} & {kind for kind, _ in asked[1]}
         assert mounted.reads() == 0
     for found in loads:
         for plain, model in zip(expected, found, strict=True):

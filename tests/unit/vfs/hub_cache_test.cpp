@@ -193,8 +193,6 @@ TEST_CASE("what loaders ask for and a commit lacks is known to be absent") {
   CHECK(std::ranges::count(absent, "adapter_config.json") == 1);
   CHECK(std::ranges::count(absent, "config.json") == 0);
   CHECK(hubs.text(kFolder + "/.no_exist/" + commit('a'), "generation_config.json").empty());
-  CHECK(hubs.names(kFolder + "/.no_exist/" + commit('a') + "/custom_generate") ==
-        Names{"generate.py"});
   CHECK(hubs.names(kFolder + "/.no_exist/" + commit('b')).empty());
 }
 
