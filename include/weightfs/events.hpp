@@ -18,9 +18,10 @@ struct Event {
   std::string action;     ///< what of its kind: "begin", "complete", "resident", ...
   std::string name;       ///< of the model, or the place in the mount
   std::string snapshot;   ///< the first digits of its key
-  std::string path;       ///< of the file
+  std::string path;       ///< of the file; of a disk, the directory of the store
   std::string source;
   std::string consumer;
+  std::string lease = {};   ///< its id
   std::uint64_t bytes = 0;  ///< of the file, the snapshot, what was freed
   std::string reason;
   /// What a policy that only watches (mode shadow) would have reached so far.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct LeaseRequest {
   std::string until;            ///< when the lease is over
   std::uint64_t bandwidth = 0;  ///< to fetch it with, at most, bytes per second; 0: no limit
   std::int64_t priority = 0;    ///< of leases due at the same time the higher goes first
+  /// For whom, as text for people; empty: as before, or the user whom the request is from.
+  std::string owner = {};
   bool operator==(const LeaseRequest&) const = default;
 };
 
@@ -27,9 +30,10 @@ struct LeasedSnapshot {
   std::string key;
   std::string revision;  ///< empty where the snapshot is not known any more
   std::uint64_t bytes = 0;
-  std::uint64_t missing_bytes = 0;
-  bool complete = false;
-  std::string error;  ///< why the last attempt to fetch it failed
+  std::uint64_t missing_bytes = 0;     ///< yet to be fetched
+  std::uint64_t unverified_bytes = 0;  ///< fetched, but their digest is not known to be right yet
+  bool complete = false;               ///< every byte is there, and right
+  std::string error;                   ///< why the last attempt to fetch it failed
   bool operator==(const LeasedSnapshot&) const = default;
 };
 
@@ -40,8 +44,13 @@ struct Lease {
   std::string until;
   std::uint64_t bandwidth = 0;
   std::int64_t priority = 0;
+  std::string owner = {};
+  /// The id of the user who took it, and who alone may renew it or end it, but for root and the
+  /// daemon's own user. Nobody knows, and anybody may, where it is not set.
+  std::optional<std::uint64_t> user = {};
   std::uint64_t bytes = 0;  ///< what several of its artifacts have counts with each
   std::uint64_t missing_bytes = 0;
+  std::uint64_t unverified_bytes = 0;
   bool complete = false;
   bool late = false;     ///< not_before is over, and it is not complete
   bool at_risk = false;  ///< as things go, it will be late

@@ -172,6 +172,7 @@ struct SettingDiff {
   std::string running;
   std::string configured;
   std::string origin;  ///< of the configured value
+  std::string takes;   ///< "reload", or "restart" of the daemon, until the configured one holds
   bool operator==(const SettingDiff&) const = default;
 };
 
@@ -179,14 +180,18 @@ struct ModelDiff {
   std::string name;
   std::string change;  ///< "add", "change source", "remove", "pin", "unpin", "confirm", "adopt"
   std::string source;  ///< the new one
+  /// What `reload` made of it: "applied"; "deferred", which goes on by itself; "refused", which
+  /// does not. And why it was not applied.
+  std::optional<std::string> outcome = {};
+  std::optional<std::string> reason = {};
   bool operator==(const ModelDiff&) const = default;
 };
 
 /// What the configuration has otherwise than the daemon that runs.
 struct ConfigDiff {
-  std::vector<ModelDiff> models;      ///< `reload` sees to them
-  bool tenants = false;               ///< they differ; `reload` sees to them
-  std::vector<SettingDiff> settings;  ///< in effect after a restart of the daemon
+  std::vector<ModelDiff> models;  ///< `reload` sees to them
+  bool tenants = false;           ///< they differ; `reload` sees to them
+  std::vector<SettingDiff> settings;
   bool operator==(const ConfigDiff&) const = default;
 };
 

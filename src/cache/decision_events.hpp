@@ -2,6 +2,7 @@
 // Copyright the weightfs authors
 #pragma once
 
+#include "catalog/catalog.hpp"
 #include "fetch/target.hpp"
 #include "policy/references.hpp"
 #include "policy/room.hpp"
@@ -15,7 +16,9 @@ namespace weightfs::cache {
 /// Tells the decisions of a Governor. Thread-safe.
 class DecisionEvents {
  public:
-  explicit DecisionEvents(telemetry::Events events) : events_(events) {}
+  /// `catalog` must outlive it.
+  DecisionEvents(telemetry::Events events, const catalog::Catalog& catalog)
+      : events_(events), catalog_(catalog) {}
 
   /// Of a reference: only the first one and the second decide anything.
   void referred(const snapshot::Snapshot& snapshot, policy::References::Seen seen,
@@ -32,7 +35,11 @@ class DecisionEvents {
   void admitted(const snapshot::Snapshot& snapshot, policy::Area area, const std::string& consumer,
                 const char* reason) const;
 
+  [[nodiscard]] telemetry::Event about_all(telemetry::EventKind kind,
+                                           const snapshot::Snapshot& snapshot) const;
+
   telemetry::Events events_;
+  const catalog::Catalog& catalog_;
 };
 
 }  // namespace weightfs::cache

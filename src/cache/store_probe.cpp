@@ -17,17 +17,43 @@ constexpr std::chrono::seconds kInterval{1};
 }  // namespace
 
 StoreProbe::StoreProbe(store::Store& store, const Cache& cache, std::function<void()> on_return,
-                       Log log)
-    : thread_(start_thread("store-probe", [&store, &cache, returned = std::move(on_return),
-                                           log = std::move(log)](auto stop) {
-        while (pause(stop, kInterval)) {
-          try {
-            if (cache.mode() == Mode::kProd && store.probe()) returned();
-          } catch (const Error& error) {
-            log.error("cannot look after the store: {}", error.what());
-          }
-        }
+                       telemetry::Events events, Log log)
+    : store_(store),
+      cache_(cache),
+      on_return_(std::move(on_return)),
+      events_(events),
+      log_(std::move(log)),
+      thread_(start_thread("store-probe", [this](const std::stop_token& stop) {
+        while (pause(stop, kInterval)) look();
       })) {
+}
+
+void StoreProbe::look() {
+  if (cache_.mode() != Mode::kProd) return;
+  try {
+    tell();
+    const bool returned = store_.probe();
+    tell();
+    if (returned) on_return_();
+  } catch (const Error& error) {
+    log_.error("cannot look after the store: {}", error.what());
+  }
+}
+
+/// A volume is set aside for some seconds at least: no look misses one.
+void StoreProbe::tell() {
+  for (const store::VolumeStatus& volume : store_.volumes()) {
+    const bool usable = volume.state == store::VolumeState::kUsable;
+    const auto told = told_.find(volume.directory);
+    const bool was_usable = told == told_.end() || told->second == store::VolumeState::kUsable;
+    told_.insert_or_assign(volume.directory, volume.state);
+    if (usable == was_usable) continue;
+    events_.put({.kind = telemetry::EventKind::kDisk,
+                 .action = usable ? "back" : "set_aside",
+                 .path = volume.directory.string(),
+                 .bytes = volume.usage.bytes,
+                 .reason = volume.error});
+  }
 }
 
 }  // namespace weightfs::cache

@@ -41,9 +41,12 @@ void Upkeep::confirm() const {
     for (const std::string& name : parts_.catalog.confirm_since(then.count())) {
       log_.info("{} has stood for long enough: it is rolled back to this revision from now on",
                 name);
-      parts_.events.put({.kind = telemetry::EventKind::kConfirm,
-                         .name = name,
-                         .reason = "it has stood for long enough"});
+      telemetry::Event event{.kind = telemetry::EventKind::kConfirm,
+                             .name = name,
+                             .reason = "it has stood for long enough"};
+      const auto model = parts_.catalog.find(name);
+      if (model) event.snapshot = model->current.short_hex();
+      parts_.events.put(std::move(event));
     }
   } catch (const Error& error) {
     log_.error("cannot confirm what has stood for long enough: {}", error.what());

@@ -152,8 +152,8 @@ void Catalog::unpin(const std::string& name) {
   state_->update_models([&](Models& models, Models&) { require(models, name).pin.reset(); });
 }
 
-void Catalog::consider(const SnapshotPtr& snapshot) {
-  state_->consider(snapshot);
+void Catalog::consider(const SnapshotPtr& snapshot, const std::string& name) {
+  state_->consider(snapshot, name);
 }
 
 void Catalog::dismiss(const Digest& snapshot_key) {
@@ -216,6 +216,19 @@ SnapshotPtr Catalog::revision(const std::string& name, std::string_view text) co
       match = found->second;
     }
     return match;
+  });
+}
+
+std::string Catalog::name_of(const Digest& snapshot_key) const {
+  return state_->read([&](const Tables& tables) {
+    const std::string* known = nullptr;
+    for (const auto& [name, model] : tables.models) {
+      if (model.current == snapshot_key) return name;
+      if (std::ranges::find(model.revisions, snapshot_key) != model.revisions.end()) known = &name;
+    }
+    if (known != nullptr) return *known;
+    const auto candidate = tables.candidates.find(snapshot_key);
+    return candidate == tables.candidates.end() ? std::string() : candidate->second;
   });
 }
 

@@ -60,8 +60,9 @@ class Catalog {
   /// to. Snapshots that no name has any more are forgotten.
   void forget(const std::string& name, const std::vector<Digest>& revisions);
   /// Knows `snapshot` while nobody can say yet whether a name will have it, so that its digests are
-  /// learned while it is fetched; until as many calls of dismiss(), over no restart.
-  void consider(const snapshot::SnapshotPtr& snapshot);
+  /// learned while it is fetched; until as many calls of dismiss(), over no restart. `name` is the
+  /// one that it is for, as far as name_of() is asked.
+  void consider(const snapshot::SnapshotPtr& snapshot, const std::string& name = {});
   void dismiss(const Digest& snapshot_key);
   void pin(const std::string& name, const Pin& pin);
   void unpin(const std::string& name);
@@ -85,6 +86,9 @@ class Catalog {
   /// the same id, any.
   [[nodiscard]] snapshot::SnapshotPtr revision(const std::string& name,
                                                std::string_view text) const;
+  /// A name that shows the snapshot, else one that has it as another revision, else one that it is
+  /// considered for, else nothing. Cheap.
+  [[nodiscard]] std::string name_of(const Digest& snapshot_key) const;
   /// Whether a pinned name shows this snapshot now.
   [[nodiscard]] bool pinned(const Digest& snapshot_key) const;
   /// Whether a name that flipped at `then` or later (seconds since 1970) would be rolled back to

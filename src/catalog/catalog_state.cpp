@@ -107,12 +107,12 @@ void CatalogState::keep(const SnapshotPtr& snapshot) {
   ++generation_;
 }
 
-void CatalogState::consider(const SnapshotPtr& snapshot) {
+void CatalogState::consider(const SnapshotPtr& snapshot, const std::string& name) {
   auto writer = writer_.lock();
   tables_->with([&](Tables& tables) {
     tables.snapshots.emplace(snapshot->key(), snapshot);
     tables.forgotten.erase(snapshot->key());
-    tables.candidates.insert(snapshot->key());
+    tables.candidates.emplace(snapshot->key(), name);
   });
 }
 

@@ -30,7 +30,7 @@ struct Tables {
   std::unordered_map<Digest, snapshot::SnapshotPtr> snapshots;  ///< by key
   std::unordered_map<Digest, Digest> keys_by_id;  ///< only of snapshots that have an id
   std::unordered_set<Digest> forgotten;
-  std::unordered_multiset<Digest> candidates;  ///< keys; see Catalog::consider
+  std::unordered_multimap<Digest, std::string> candidates;  ///< by key; see Catalog::consider
 };
 
 /// The state directory of a Catalog and what was read from it: memory never says what is not on
@@ -46,7 +46,7 @@ class CatalogState {
   void update_models(const std::function<void(Models&, Models&)>& change);
   /// Writes a snapshot, before any name can point to it. Within update_models only.
   void keep(const snapshot::SnapshotPtr& snapshot);
-  void consider(const snapshot::SnapshotPtr& snapshot);
+  void consider(const snapshot::SnapshotPtr& snapshot, const std::string& name);
   void dismiss(const Digest& snapshot_key);
   void learn(const Digest& snapshot_key, std::size_t file_index, const Digest& sha256);
 

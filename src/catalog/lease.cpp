@@ -4,7 +4,17 @@
 
 #include "base/error.hpp"
 
+#include <fmt/format.h>
+
 namespace weightfs::catalog {
+
+void check_may_change(const Lease& lease, const LeaseAsker& asker) {
+  if (!lease.user || asker.may == LeaseAsker::May::kAny || asker.user == lease.user) return;
+  throw Error(Errc::kPermission,
+              fmt::format("the lease {} was taken by user {} (for {}): only they, root and the "
+                          "daemon's own user may renew it or end it",
+                          lease.id, *lease.user, lease.owner));
+}
 
 void check_lease_id(std::string_view id) {
   constexpr std::size_t kLongest = 128;

@@ -21,9 +21,12 @@ Json to_json(const Lease& lease) {
   for (const Lease::Artifact& artifact : lease.artifacts) {
     artifacts.push_back({{"artifact", artifact.text}, {"snapshot", artifact.snapshot.hex()}});
   }
-  return {
+  Json json = {
       {"id", lease.id},       {"artifacts", std::move(artifacts)}, {"not_before", lease.not_before},
-      {"until", lease.until}, {"bandwidth", lease.bandwidth},      {"priority", lease.priority}};
+      {"until", lease.until}, {"bandwidth", lease.bandwidth},      {"priority", lease.priority},
+      {"owner", lease.owner}};
+  if (lease.user) json["user"] = *lease.user;
+  return json;
 }
 
 Lease from_json(const Json& json) {
@@ -39,6 +42,9 @@ Lease from_json(const Json& json) {
   lease.until = json.at("until").get<std::int64_t>();
   lease.bandwidth = json.at("bandwidth").get<std::uint64_t>();
   lease.priority = json.at("priority").get<std::int64_t>();
+  // Files of before these were written are of the same version.
+  lease.owner = json.value("owner", "");
+  if (json.contains("user")) lease.user = json["user"].get<std::uint32_t>();
   return lease;
 }
 

@@ -79,26 +79,37 @@ auto Leases::update(const Change& change) {
   return changed;
 }
 
-void Leases::put(const Lease& lease) {
+Leases::Put Leases::put(Lease lease, const LeaseAsker& asker) {
   const std::int64_t now = this->now();
   check_lease(lease, now);
+  Put done = Put::kTaken;
   (void)update([&](LeaseMap& leases) {
-    std::erase_if(leases, [&](const auto& one) { return one.second.until <= now; });
-    if (!leases.contains(lease.id) && leases.size() >= kMost) {
+    // What is over is left for expire(), which says so.
+    const auto is_live = [now](const auto& one) { return one.second.until > now; };
+    const auto before = leases.find(lease.id);
+    const bool renewed = before != leases.end() && is_live(*before);
+    if (renewed) check_may_change(before->second, asker);
+    if (!renewed && static_cast<std::size_t>(std::ranges::count_if(leases, is_live)) >= kMost) {
       throw Error(Errc::kBusy, "there are " + std::to_string(kMost) + " leases, which is the most");
     }
+    const bool has_taker = renewed && before->second.user;
+    lease.user = has_taker ? before->second.user : asker.user;
+    if (lease.owner.empty()) lease.owner = has_taker ? before->second.owner : asker.name;
+    done = renewed ? Put::kRenewed : Put::kTaken;
     leases.insert_or_assign(lease.id, lease);
     return true;
   });
+  return done;
 }
 
-bool Leases::remove(const std::string& id) {
-  return update([&, now = now()](LeaseMap& leases) {
+std::optional<Lease> Leases::remove(const std::string& id, const LeaseAsker& asker) {
+  return update([&, now = now()](LeaseMap& leases) -> std::optional<Lease> {
     const auto found = leases.find(id);
-    if (found == leases.end()) return false;
-    const bool live = found->second.until > now;
+    if (found == leases.end() || found->second.until <= now) return std::nullopt;
+    check_may_change(found->second, asker);
+    std::optional<Lease> removed = std::move(found->second);
     leases.erase(found);
-    return live;
+    return removed;
   });
 }
 

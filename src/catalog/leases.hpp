@@ -31,12 +31,14 @@ class Leases {
   /// damaged file is set aside (`*.damaged`): who needs its leases takes them again.
   Leases(std::filesystem::path file, const Clock& clock, Log log);
 
-  /// Takes it, or renews the one with its id. Error kInvalid (see check_lease), kBusy where there
-  /// are kMost others.
-  void put(const Lease& lease);
-  /// False where there is none.
-  bool remove(const std::string& id);
-  /// Takes those that are over out of the file, and returns them.
+  enum class Put { kTaken, kRenewed };
+  /// Takes it for the asker, or renews the one with its id, which stays whose it was. Error
+  /// kInvalid (see check_lease), kPermission (see check_may_change), kBusy where there are kMost
+  /// others.
+  Put put(Lease lease, const LeaseAsker& asker = {});
+  /// What was removed; nullopt where there is none. Error(kPermission), see check_may_change.
+  std::optional<Lease> remove(const std::string& id, const LeaseAsker& asker = {});
+  /// Takes those that are over out of the file, and returns them, each once.
   std::vector<Lease> expire();
 
   [[nodiscard]] std::optional<Lease> find(const std::string& id) const;

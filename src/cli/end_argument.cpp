@@ -16,6 +16,7 @@ constexpr std::chrono::hours kLongest{24 * 365 * 100};
 std::int64_t end_of(const EndArgument& end, std::chrono::system_clock::time_point now) {
   if (end.duration.empty()) return parse_timestamp(end.until);
   const std::chrono::milliseconds duration = parse_duration(end.duration);
+  if (duration.count() <= 0) throw Error(Errc::kInvalid, "--for must be longer than nothing");
   if (duration > kLongest) throw Error(Errc::kInvalid, end.duration + " is too long");
   return std::chrono::ceil<std::chrono::seconds>(now.time_since_epoch() + duration).count();
 }

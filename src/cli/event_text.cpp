@@ -39,6 +39,7 @@ std::string event_text(const api::Event& event) {
       event.action.empty() ? event.event : fmt::format("{} {}", event.event, event.action));
   if (const std::string about = subject(event); !about.empty()) text += "  " + about;
   if (!event.snapshot.empty()) text += fmt::format("  [{}]", event.snapshot);
+  if (!event.lease.empty()) text += "  lease " + event.lease;
   if (event.bytes > 0) text += "  " + readable_size(event.bytes);
   if (!event.consumer.empty()) text += "  by " + event.consumer;
   if (!event.reason.empty()) text += "  (" + event.reason + ")";

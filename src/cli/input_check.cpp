@@ -30,4 +30,12 @@ void check_source_argument(const std::string& source) {
   }
 }
 
+void check_lease_argument(const std::string& id) {
+  try {
+    catalog::check_lease_id(id);
+  } catch (const Error& error) {
+    throw UsageError(error.what());
+  }
+}
+
 }  // namespace weightfs::cli

@@ -10,5 +10,6 @@ namespace weightfs::cli {
 /// wrong.
 void check_name_argument(const std::string& name);
 void check_source_argument(const std::string& source);
+void check_lease_argument(const std::string& id);
 
 }  // namespace weightfs::cli

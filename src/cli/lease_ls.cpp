@@ -27,10 +27,10 @@ class LeaseLsCommand final : public Command {
       context.print_json(json);
       return ExitCode::kDone;
     }
-    Table table({{"ID"}, {"FROM"}, {"UNTIL"}, {"STATE"}, {"ARTIFACTS"}});
+    Table table({{"ID"}, {"FROM"}, {"UNTIL"}, {"STATE"}, {"ARTIFACTS"}, {"OWNER"}});
     for (const api::Lease& lease : leases) {
       table.add({lease.id, lease.not_before, lease.until, lease_state(lease),
-                 fmt::format("{}", fmt::join(lease.artifacts, " "))});
+                 fmt::format("{}", fmt::join(lease.artifacts, " ")), lease.owner});
     }
     table.print(context.streams());
     return ExitCode::kDone;
@@ -47,7 +47,9 @@ CommandEntry lease_ls_command() {
       .name = "lease ls",
       .summary = "List the leases, and whether what they want is there",
       .text =
-          "Shows for each lease from when and until when it holds, and how much is missing of it. "
+          "Shows for each lease from when and until when it holds, for whom, and how much is "
+          "missing "
+          "of it. "
           "'late' is one that is not complete though its job may have begun, 'at risk' one that "
           "will not be complete in time as things go.",
       .make = [] { return std::unique_ptr<Command>(std::make_unique<LeaseLsCommand>()); },

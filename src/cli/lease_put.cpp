@@ -5,6 +5,7 @@
 #include "base/timestamp.hpp"
 #include "cli/commands.hpp"
 #include "cli/end_argument.hpp"
+#include "cli/input_check.hpp"
 #include "cli/lease_text.hpp"
 #include "cli/printable.hpp"
 #include "control/json_codec.hpp"
@@ -35,10 +36,14 @@ class LeasePutCommand final : public Command {
     options.number(
         {"--priority", "NUMBER", "Of leases that are due at the same time, the higher goes first."},
         priority_, 0, kMostPriority);
+    options.option(
+        {"--owner", "TEXT", "For whom; as before, or the user who takes it, where none is given."},
+        request_.owner);
   }
 
   ExitCode run(Context& context) override {
     using std::chrono::system_clock;
+    check_lease_argument(id_);
     const auto now = system_clock::now();
     request_.until = end_argument({.until = request_.until, .duration = for_}, now);
     if (request_.until.empty())
@@ -88,7 +93,8 @@ CommandEntry lease_put_command() {
           "Fetches what is missing of the models, so that all of it is there when the job begins: "
           "what is due first, first. Nothing of it is evicted until the lease is over. A name is "
           "leased as what it shows now. A lease that cannot fit beside what else is kept is "
-          "refused.",
+          "refused. Only who took a lease may renew it or end it, beside root and the daemon's own "
+          "user.",
       .make = [] { return std::unique_ptr<Command>(std::make_unique<LeasePutCommand>()); },
   };
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the weightfs authors
 #include "cli/commands.hpp"
+#include "cli/input_check.hpp"
 #include "cli/printable.hpp"
 #include "control/json_codec.hpp"
 
@@ -15,6 +16,7 @@ class LeaseRmCommand final : public Command {
   void declare(Options& options) override { options.argument("ID", "The lease.", id_); }
 
   ExitCode run(Context& context) override {
+    check_lease_argument(id_);
     context.client().remove_lease(id_);
     if (context.json()) {
       context.print_json({{"id", id_}});

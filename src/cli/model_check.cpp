@@ -5,6 +5,8 @@
 #include "cli/exit_code.hpp"
 #include "cli/input_check.hpp"
 
+#include "digest/digest.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,6 +21,9 @@ void check(const ModelSetting& model) {
   try {
     check_name_argument(model.name);
     check_source_argument(model.source);
+    if (!model.expect.empty() && !Digest::parse(model.expect)) {
+      throw UsageError("\"expect\" must be the id of a snapshot, 64 hexadecimal digits");
+    }
   } catch (const UsageError& error) {
     throw UsageError(fmt::format("{}: model {}: {}", model.origin, model.name, error.what()));
   }

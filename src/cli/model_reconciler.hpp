@@ -15,6 +15,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -43,6 +44,15 @@ class ModelReconciler {
 
   /// These, from now on.
   void declare(std::vector<ModelSetting> models);
+  /// What became of one change that the latest settings want, when it was first tried. One that is
+  /// not among them has not had its turn.
+  enum class Done { kYes, kLater, kNever };
+  struct Outcome {
+    ModelChange change;
+    Done done = Done::kLater;
+    std::string reason = {};  ///< why it is not done
+  };
+  [[nodiscard]] std::vector<Outcome> outcomes() const;
   /// Until everything that the latest settings want was tried once, or for as long as `patience`.
   void wait_until_tried(std::chrono::milliseconds patience) const;
   /// Those that are not in the catalog, in the order of the settings. One that was added by
@@ -55,19 +65,24 @@ class ModelReconciler {
     std::uint64_t declared = 1;  ///< how often
     std::uint64_t tried = 0;     ///< of those
     std::vector<api::MissingModel> missing;
+    std::vector<Outcome> outcomes;
   };
 
   void run(const std::stop_token& stop);
-  /// Does what differs, but for the models in `given_up`; true if some of it is to be tried again.
-  [[nodiscard]] bool reconcile(const std::vector<ModelSetting>& models,
-                               std::set<std::string>& given_up, const std::stop_token& stop);
-  enum class Done { kYes, kLater, kNever };
+  /// Does what differs, but for the models in `given_up`; returns after what time some of it is to
+  /// be tried again, if any.
+  [[nodiscard]] std::optional<std::chrono::seconds> reconcile(
+      const std::vector<ModelSetting>& models, std::set<std::string>& given_up,
+      const std::stop_token& stop);
   [[nodiscard]] Done attempt(const ModelChange& change, const ModelSetting* setting,
                              const std::stop_token& stop);
   /// False where it has to wait.
   [[nodiscard]] bool carry_out(const ModelChange& change, const ModelSetting* setting,
                                const std::stop_token& stop);
   [[nodiscard]] bool remove(const std::string& name);
+  [[nodiscard]] bool first_try() const;
+  /// Of the first attempt of the thread's settings, unless there are newer ones.
+  void note_outcome(const ModelChange& change, Done done, const std::string& reason = {});
   void warm(const std::string& name);
   void note(const std::string& name, const Error* error, bool retrying);
 
@@ -75,6 +90,7 @@ class ModelReconciler {
   const Log log_;
   mutable Synchronized<State> state_;
   mutable std::condition_variable_any changed_;
+  std::uint64_t at_ = 0;  ///< of the thread: which of State::declared it is at
   std::jthread thread_;
 };
 

@@ -82,6 +82,24 @@ fetch::FetcherOptions fetcher_options(const Settings& settings, cache::Cache& ca
   return options;
 }
 
+void add_outcomes(const std::vector<ModelReconciler::Outcome>& outcomes,
+                  std::vector<api::ModelDiff>& models) {
+  using Done = ModelReconciler::Done;
+  for (api::ModelDiff& model : models) {
+    const auto found = std::ranges::find_if(outcomes, [&](const auto& outcome) {
+      return outcome.change.name == model.name && word(outcome.change.kind) == model.change;
+    });
+    const bool tried = found != outcomes.end();
+    model.outcome = !tried                        ? "deferred"
+                    : found->done == Done::kYes   ? "applied"
+                    : found->done == Done::kLater ? "deferred"
+                                                  : "refused";
+    if (model.outcome != "applied") {
+      model.reason = tried ? found->reason : "its turn has not come yet";
+    }
+  }
+}
+
 }  // namespace
 
 Node::Node(Configuration configuration, Sockets sockets, keeper::Session session, const Log& log)
@@ -165,17 +183,27 @@ void Node::discard_orphans() {
   store_.discard_partials_but(wanted);
 }
 
+// What the disks have is known as far as they are open.
+void Node::warn_of_excess() {
+  const std::string excess = cache::capacity_excess(settings_.limits, store_.volumes());
+  const bool news =
+      excess_told_.with([&](std::string& told) { return std::exchange(told, excess) != excess; });
+  if (news && !excess.empty()) log_.warning("{}", excess);
+}
+
 void Node::start(control::ListenSocket control, const Log& log) {
+  if (events_.follows_a_death()) {
+    events_.put({.kind = telemetry::EventKind::kDropped,
+                 .reason = "the daemon before this one was killed: what it recorded in its last "
+                           "moment may be missing"});
+  }
   events_.put({.kind = telemetry::EventKind::kStart,
                .reason = fmt::format("weightfs {}, pid {}, mode {}", kVersion, ::getpid(),
                                      cache::name(cache_->mode()))});
   reactions_.attach(warmer_.get());
   discard_orphans();
   close_lost_backings();
-  if (const std::string excess = cache::capacity_excess(settings_.limits, store_.volumes());
-      !excess.empty()) {
-    log_.warning("{}", excess);
-  }
+  warn_of_excess();
   session_.start();
   service_ = std::make_unique<control::Service>(control::Service::Parts{
       .catalog = catalog_,
@@ -192,7 +220,9 @@ void Node::start(control::ListenSocket control, const Log& log) {
       .event_log = &events_,
   });
   router_ = std::make_unique<control::Router>(*service_, log.named("control"));
-  at_run_time_.with([&](AtRunTime& now) { now.tenants = settings_.tenants; });
+  at_run_time_.with([&](AtRunTime& now) {
+    now = {.tenants = settings_.tenants, .effective = configuration_.loaded.effective};
+  });
   models_ = std::make_unique<ModelReconciler>(
       ModelReconciler::Parts{.service = *service_,
                              .catalog = catalog_,
@@ -212,8 +242,8 @@ void Node::start(control::ListenSocket control, const Log& log) {
                            .clock = clock_,
                            .events = telemetry::Events(events_)},
       std::chrono::ceil<std::chrono::seconds>(settings_.confirm_after), log.named("cache"));
-  store_probe_ =
-      std::make_unique<cache::StoreProbe>(store_, *cache_, [this] { volume_returned(); }, log_);
+  store_probe_ = std::make_unique<cache::StoreProbe>(
+      store_, *cache_, [this] { volume_returned(); }, telemetry::Events(events_), log_);
   server_ = std::make_unique<control::Server>(std::move(control), *router_,
                                               control::ServerOptions{}, log);
 }
@@ -280,6 +310,7 @@ void Node::probe_passthrough() {
 
 // Some time after the start, on the thread that probes.
 void Node::volume_returned() {
+  warn_of_excess();
   discard_orphans();
   cache_->stock_changed();
   if (ready_ && !modes_.status().active) probe_passthrough();
@@ -330,37 +361,48 @@ std::vector<ModelSetting> Node::models_of(const Settings& settings) const {
   return models;
 }
 
-api::ConfigDiff Node::difference(const LoadedSettings& wanted,
-                                 const std::vector<cache::Tenant>& tenants) const {
-  api::ConfigDiff diff{.tenants = wanted.settings.tenants != tenants};
+api::ConfigDiff Node::difference(const LoadedSettings& wanted, const AtRunTime& now) const {
+  api::ConfigDiff diff{.tenants = wanted.settings.tenants != now.tenants};
   for (const ModelChange& change : changes(catalog_.list(), wanted.settings.models)) {
     diff.models.push_back({.name = change.name,
                            .change = std::string(word(change.kind)),
                            .source = snapshot::shown_source(change.source)});
   }
-  for (const EffectiveSetting& running : configuration_.loaded.effective) {
+  for (const EffectiveSetting& running : now.effective) {
     const auto configured =
         std::ranges::find(wanted.effective, running.name, &EffectiveSetting::name);
     if (configured == wanted.effective.end() || configured->value == running.value) continue;
     diff.settings.push_back({.name = running.name,
                              .running = running.value,
                              .configured = configured->value,
-                             .origin = configured->origin});
+                             .origin = configured->origin,
+                             .takes = taken_on_reload(running.name) ? "reload" : "restart"});
   }
   return diff;
 }
 
 api::ConfigDiff Node::config_diff() {
   const LoadedSettings wanted = configuration_.load();
-  return difference(wanted, at_run_time_.with([](const AtRunTime& now) { return now.tenants; }));
+  return difference(wanted, at_run_time_.with([](const AtRunTime& now) { return now; }));
+}
+
+/// What needs no restart, but for the models.
+void Node::take_over(const LoadedSettings& wanted, AtRunTime& now) {
+  cache_->set_tenants(wanted.settings.tenants);
+  now.tenants = wanted.settings.tenants;
+  fetcher_->set_bandwidth(
+      {.fill = wanted.settings.fill_bandwidth, .write = wanted.settings.write_bandwidth});
+  for (EffectiveSetting& running : now.effective) {
+    const auto taken = std::ranges::find(wanted.effective, running.name, &EffectiveSetting::name);
+    if (taken_on_reload(running.name) && taken != wanted.effective.end()) running = *taken;
+  }
 }
 
 api::ConfigDiff Node::apply_settings() {
   const LoadedSettings wanted = configuration_.load();
   auto now = at_run_time_.lock();
-  api::ConfigDiff diff = difference(wanted, now->tenants);
-  cache_->set_tenants(wanted.settings.tenants);
-  now->tenants = wanted.settings.tenants;
+  api::ConfigDiff diff = difference(wanted, *now);
+  take_over(wanted, *now);
   models_->declare(models_of(wanted.settings));
   return diff;
 }
@@ -368,6 +410,7 @@ api::ConfigDiff Node::apply_settings() {
 api::ConfigDiff Node::reload() {
   api::ConfigDiff diff = apply_settings();
   models_->wait_until_tried(kModelPatience);
+  add_outcomes(models_->outcomes(), diff.models);
   return diff;
 }
 
@@ -377,7 +420,7 @@ void Node::reload_quietly() noexcept {
     log_.info(
         "the configuration was read again: {} changes of models, {} settings that take a "
         "restart",
-        diff.models.size(), diff.settings.size());
+        diff.models.size(), std::ranges::count(diff.settings, "restart", &api::SettingDiff::takes));
   } catch (const std::exception& error) {
     log_.error("the configuration cannot be used, and nothing is changed: {}", error.what());
   }
@@ -391,7 +434,8 @@ void Node::set_mode(cache::Mode mode) {
     throw Error(Errc::kUnsupported, "verify=strict needs the store, which this mode leaves alone");
   }
   if (prod && !store_.readable()) {
-    open_volumes(store_, settings_, Mount::kNew);
+    // Readers are there: a disk that fails or is read-only is waited for, as by a successor.
+    open_volumes(store_, settings_, Mount::kTakenOver);
     volume_returned();
   }
   // What is fetched meanwhile streams, which is right in every mode.

@@ -91,13 +91,19 @@ class Node final : public control::MountView, private cache::EvictionObserver {
 
  private:
   [[nodiscard]] std::vector<ModelSetting> models_of(const Settings& settings) const;
+  struct AtRunTime {
+    std::vector<cache::Tenant> tenants;
+    std::vector<EffectiveSetting> effective;
+  };
   [[nodiscard]] api::ConfigDiff difference(const LoadedSettings& wanted,
-                                           const std::vector<cache::Tenant>& tenants) const;
+                                           const AtRunTime& now) const;
+  void take_over(const LoadedSettings& wanted, AtRunTime& now);
   [[nodiscard]] api::ConfigDiff apply_settings();
   void reload_quietly() noexcept;
   void start(control::ListenSocket control, const Log& log);
   void close_lost_backings();
   void discard_orphans();
+  void warn_of_excess();
   void on_ready();
   void probe_passthrough();
   void volume_returned();
@@ -108,6 +114,7 @@ class Node final : public control::MountView, private cache::EvictionObserver {
   const Log log_;
   const SystemClock clock_;
   std::atomic<bool> ready_ = false;  ///< the kernel has answered
+  Synchronized<std::string> excess_told_;
   keeper::KeeperClient keeper_;
   keeper::Session session_handle_;
   keeper::SessionMemory memory_;
@@ -135,9 +142,6 @@ class Node final : public control::MountView, private cache::EvictionObserver {
   std::unique_ptr<control::Router> router_;
   std::unique_ptr<control::Server> server_;
   std::unique_ptr<ModelReconciler> models_;
-  struct AtRunTime {
-    std::vector<cache::Tenant> tenants;
-  };
   Synchronized<AtRunTime> at_run_time_;  ///< one change at a time, of the mode or the settings
 };
 

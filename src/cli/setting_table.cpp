@@ -333,6 +333,10 @@ std::span<const Setting> setting_table() noexcept {
   return kTable;
 }
 
+bool taken_on_reload(std::string_view name) noexcept {
+  return name == "fill_bandwidth" || name == "write_bandwidth";
+}
+
 const Setting* find_setting(std::string_view name) noexcept {
   for (const Setting& setting : kTable) {
     if (setting.name == name) return &setting;

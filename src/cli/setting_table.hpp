@@ -31,6 +31,8 @@ struct Setting {
 
 /// All settings but `models`, which is a list. In the order in which they are shown.
 [[nodiscard]] std::span<const Setting> setting_table() noexcept;
+/// Whether a daemon takes it over upon `reload`; the others take a restart.
+[[nodiscard]] bool taken_on_reload(std::string_view name) noexcept;
 /// nullptr where there is none.
 [[nodiscard]] const Setting* find_setting(std::string_view name) noexcept;
 

@@ -33,8 +33,10 @@ struct ModelSetting {
   bool declared = false;  ///< in the configuration file, which may take it away again
   bool pin = false;
   bool warm = false;
-  bool confirm = false;  ///< each revision as soon as it is shown
-  std::string tenant;    ///< empty: whose it is by path or namespace
+  bool confirm = false;        ///< each revision as soon as it is shown
+  std::string tenant;          ///< empty: whose it is by path or namespace
+  bool allow_missing = false;  ///< as of api::AddRequest, where it is added and where it is moved
+  std::string expect = {};     ///< likewise
 
   bool operator==(const ModelSetting&) const = default;
 };

@@ -136,6 +136,7 @@ void each_field(IsValue<api::Event> auto& value, auto&& visit) {
   visit("path", value.path);
   visit("source", value.source);
   visit("consumer", value.consumer);
+  visit("lease", value.lease);
   visit("bytes", value.bytes);
   visit("reason", value.reason);
   visit("hit_rate", value.hit_rate);
@@ -172,12 +173,15 @@ void each_field(IsValue<api::SettingDiff> auto& value, auto&& visit) {
   visit("running", value.running);
   visit("configured", value.configured);
   visit("origin", value.origin);
+  visit("takes", value.takes);
 }
 
 void each_field(IsValue<api::ModelDiff> auto& value, auto&& visit) {
   visit("name", value.name);
   visit("change", value.change);
   visit("source", value.source);
+  visit("outcome", value.outcome);
+  visit("reason", value.reason);
 }
 
 void each_field(IsValue<api::ConfigDiff> auto& value, auto&& visit) {

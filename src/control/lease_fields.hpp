@@ -15,6 +15,7 @@ void each_field(IsValue<api::LeaseRequest> auto& value, auto&& visit) {
   visit("until", value.until);
   visit("bandwidth", value.bandwidth);
   visit("priority", value.priority);
+  visit("owner", value.owner);
 }
 
 void each_field(IsValue<api::LeasedSnapshot> auto& value, auto&& visit) {
@@ -23,6 +24,7 @@ void each_field(IsValue<api::LeasedSnapshot> auto& value, auto&& visit) {
   visit("revision", value.revision);
   visit("bytes", value.bytes);
   visit("missing_bytes", value.missing_bytes);
+  visit("unverified_bytes", value.unverified_bytes);
   visit("complete", value.complete);
   visit("error", value.error);
 }
@@ -34,8 +36,11 @@ void each_field(IsValue<api::Lease> auto& value, auto&& visit) {
   visit("until", value.until);
   visit("bandwidth", value.bandwidth);
   visit("priority", value.priority);
+  visit("owner", value.owner);
+  visit("user", value.user);
   visit("bytes", value.bytes);
   visit("missing_bytes", value.missing_bytes);
+  visit("unverified_bytes", value.unverified_bytes);
   visit("complete", value.complete);
   visit("late", value.late);
   visit("at_risk", value.at_risk);

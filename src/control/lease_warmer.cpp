@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <utility>
 
 namespace weightfs::control {
@@ -83,29 +82,65 @@ void LeaseWarmer::look_again() {
   wake_.notify_all();
 }
 
-void LeaseWarmer::look() {
+void LeaseWarmer::expire() noexcept {
   try {
-    (void)parts_.catalog.leases().expire();
-  } catch (const Error&) {
+    for (const catalog::Lease& lease : parts_.catalog.leases().expire()) {
+      parts_.events.expired(lease);
+    }
+  } catch (const std::exception&) {
     // They are over all the same, and are taken out of the file when it can be written.
   }
+}
+
+LeaseWarmer::Holdings LeaseWarmer::holdings_of(const std::map<Digest, Due>& due) const {
+  Holdings holdings;
+  for (const auto& [key, ignored] : due) {
+    const snapshot::SnapshotPtr snapshot = parts_.catalog.snapshot(key);
+    if (!snapshot) continue;
+    const Residency resident = residency(parts_.store, parts_.fetcher, snapshot);
+    holdings.emplace(
+        key, Holding{.snapshot = snapshot,
+                     .complete = resident.complete,
+                     .missing = snapshot->bytes() - std::min(snapshot->bytes(), resident.bytes)});
+  }
+  return holdings;
+}
+
+void LeaseWarmer::say_how_they_fare(const std::vector<catalog::Lease>& leases,
+                                    const Holdings& holdings) {
+  const auto wall =
+      std::chrono::floor<std::chrono::seconds>(parts_.clock.wall().time_since_epoch());
+  for (const catalog::Lease& lease : leases) {
+    LeaseEvents::State state{.complete = true};
+    for (const catalog::Lease::Artifact& artifact : lease.artifacts) {
+      const auto one = holdings.find(artifact.snapshot);
+      state.complete = state.complete && one != holdings.end() && one->second.complete;
+      if (one != holdings.end()) state.missing += one->second.missing;
+    }
+    state.late = !state.complete && lease.not_before <= wall.count();
+    parts_.events.fares(lease, state);
+  }
+}
+
+void LeaseWarmer::look() {
+  expire();
   const std::vector<catalog::Lease> leases = parts_.catalog.leases().list();
   const auto due = due_snapshots(leases);
   forget_paces(leases);
   std::set<Digest> leased;
   for (const auto& [key, one] : due) leased.insert(key);
   let_go(leased);
+  const Holdings holdings = holdings_of(due);
+  say_how_they_fare(leases, holdings);
   if (parts_.fetcher.keep() != fetch::Keep::kStore || !parts_.store.writable()) return;
   Sample sample{.time = now(), .snapshots = {}, .missing = 0};
   std::vector<std::pair<Due, snapshot::SnapshotPtr>> missing;
   for (const auto& [key, one] : due) {
-    const snapshot::SnapshotPtr snapshot = parts_.catalog.snapshot(key);
-    if (!snapshot) continue;
-    const Residency resident = residency(parts_.store, parts_.fetcher, snapshot);
-    if (resident.complete) continue;
+    const auto holding = holdings.find(key);
+    if (holding == holdings.end() || holding->second.complete) continue;
     sample.snapshots.insert(key);
-    sample.missing += snapshot->bytes() - std::min(snapshot->bytes(), resident.bytes);
-    missing.emplace_back(one, snapshot);
+    sample.missing += holding->second.missing;
+    missing.emplace_back(one, holding->second.snapshot);
   }
   std::ranges::sort(missing, std::less<>(), [](const auto& one) { return one.first.precedence; });
   for (const auto& [one, snapshot] : missing) fetch(snapshot, one);

@@ -5,6 +5,7 @@
 #include "base/clock.hpp"
 #include "base/synchronized.hpp"
 #include "catalog/catalog.hpp"
+#include "control/lease_events.hpp"
 #include "fetch/fetcher.hpp"
 #include "fetch/warmer.hpp"
 #include "source/source_pool.hpp"
@@ -12,6 +13,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <stop_token>
@@ -25,7 +27,7 @@ namespace weightfs::control {
 /// Sees to it that what is leased is there in time: has what is missing of it fetched, what is due
 /// first before the rest; tries again where that failed; and stops where nobody leases it any more.
 /// Leases of an earlier daemon are taken up with the start. Also takes leases that are over out of
-/// their file. Looks once a second.
+/// their file. Says how they fare. Looks once a second.
 ///
 /// Thread-safe. Has one thread ("leases"). Everything in Parts must outlive it.
 class LeaseWarmer {
@@ -36,11 +38,15 @@ class LeaseWarmer {
     fetch::Fetcher& fetcher;
     fetch::Warmer& warmer;
     source::SourcePool& sources;
+    LeaseEvents& events;
+    const Clock& clock;
   };
   explicit LeaseWarmer(const Parts& parts);
 
   /// The leases have changed: looks at once.
   void look_again();
+  /// Takes those that are over out of their file, as far as it can be written.
+  void expire() noexcept;
 
   /// With how many bytes per second what is leased has come lately; nullopt while nothing is
   /// missing, or it is too early to say.
@@ -75,6 +81,15 @@ class LeaseWarmer {
 
   void run(const std::stop_token& stop);
   void look();
+  /// A leased snapshot as it is found.
+  struct Holding {
+    snapshot::SnapshotPtr snapshot;
+    bool complete = false;
+    std::uint64_t missing = 0;  ///< bytes
+  };
+  using Holdings = std::map<Digest, Holding>;  ///< of the snapshots that are known
+  [[nodiscard]] Holdings holdings_of(const std::map<Digest, Due>& due) const;
+  void say_how_they_fare(const std::vector<catalog::Lease>& leases, const Holdings& holdings);
   void let_go(const std::set<Digest>& leased);
   [[nodiscard]] static std::map<Digest, Due> due_snapshots(
       const std::vector<catalog::Lease>& leases);

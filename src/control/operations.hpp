@@ -5,7 +5,9 @@
 #include "weightfs/events.hpp"
 #include "weightfs/values.hpp"
 
+#include <sys/types.h>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -31,6 +33,7 @@ struct UpdateHow {
   Staging staging = Staging::kWarm;
   Missing missing = Missing::kRefused;
   Flip flip = Flip::kPatient;
+  std::string expect = {};  ///< the id of the snapshot that it must be; empty: whatever there is
 };
 /// What becomes of files that another model has as well.
 enum class Shared { kKeep, kEvict };
@@ -61,9 +64,8 @@ class Operations {
   /// Resolves again; fetches what is new and flips the name in one step.
   virtual api::UpdateResult update(const std::string& name, const UpdateHow& how,
                                    const Job& job) = 0;
-  /// As update, from another source, which is the model's from then on.
-  virtual api::UpdateResult resource(const std::string& name, const std::string& source,
-                                     const Job& job) = 0;
+  /// As update, of the name, from another source, which is the model's from then on.
+  virtual api::UpdateResult resource(const api::AddRequest& request, const Job& job) = 0;
   /// Re-hashes the blobs of one model, or of the whole store where `name` is empty.
   virtual api::VerifyResult verify(const std::string& name, const Job& job) = 0;
 
@@ -94,9 +96,12 @@ class Operations {
   [[nodiscard]] virtual std::vector<api::Lease> leases() = 0;
   [[nodiscard]] virtual api::Lease lease(const std::string& id) = 0;
   /// Takes it, or renews the one with this id. Refused, with the numbers, where it cannot fit;
-  /// warms what is missing.
-  virtual api::Lease put_lease(const std::string& id, const api::LeaseRequest& request) = 0;
-  virtual void remove_lease(const std::string& id) = 0;
+  /// warms what is missing. `user` is whom the request is from, where that is known: a lease is
+  /// renewed and removed by whoever took it, root, and the daemon's own user; Error(kPermission)
+  /// for anybody else.
+  virtual api::Lease put_lease(const std::string& id, const api::LeaseRequest& request,
+                               std::optional<uid_t> user) = 0;
+  virtual void remove_lease(const std::string& id, std::optional<uid_t> user) = 0;
 
   virtual void unmount(Unmount how) = 0;
 };

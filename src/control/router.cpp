@@ -382,11 +382,12 @@ Response Router::lease(const RouteCall& call) {
 }
 
 Response Router::put_lease(const RouteCall& call) {
-  return success(operations_.put_lease(call.rest, read_request<api::LeaseRequest>(call.body)));
+  return success(
+      operations_.put_lease(call.rest, read_request<api::LeaseRequest>(call.body), call.user));
 }
 
 Response Router::remove_lease(const RouteCall& call) {
-  operations_.remove_lease(call.rest);
+  operations_.remove_lease(call.rest, call.user);
   return {.status = 200, .body = "{}"};
 }
 

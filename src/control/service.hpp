@@ -6,6 +6,7 @@
 #include "base/synchronized.hpp"
 #include "cache/cache.hpp"
 #include "catalog/catalog.hpp"
+#include "control/lease_events.hpp"
 #include "control/lease_warmer.hpp"
 #include "control/mount_view.hpp"
 #include "control/operations.hpp"
@@ -68,8 +69,7 @@ class Service final : public Operations {
 
   // service_revisions.cpp
   api::UpdateResult update(const std::string& name, const UpdateHow& how, const Job& job) override;
-  api::UpdateResult resource(const std::string& name, const std::string& source,
-                             const Job& job) override;
+  api::UpdateResult resource(const api::AddRequest& request, const Job& job) override;
   api::Model confirm(const std::string& name) override;
   api::UpdateResult rollback(const std::string& name) override;
 
@@ -88,8 +88,9 @@ class Service final : public Operations {
   // service_leases.cpp
   std::vector<api::Lease> leases() override;
   api::Lease lease(const std::string& id) override;
-  api::Lease put_lease(const std::string& id, const api::LeaseRequest& request) override;
-  void remove_lease(const std::string& id) override;
+  api::Lease put_lease(const std::string& id, const api::LeaseRequest& request,
+                       std::optional<uid_t> user) override;
+  void remove_lease(const std::string& id, std::optional<uid_t> user) override;
   // service_events.cpp
   api::EventPage events(const api::EventQuery& query) override;
   void end_waiting() noexcept override;
@@ -116,6 +117,8 @@ class Service final : public Operations {
   void tell_freed(telemetry::EventKind kind, const catalog::Model& model, std::uint64_t bytes,
                   std::string reason) const;
   void tell_verified(const api::VerifyResult& result, const std::string& name) const;
+  [[nodiscard]] telemetry::Event about_content(const std::string& sha256,
+                                               const std::string& name) const;
   [[nodiscard]] api::EventsStatus events_status() const;
   void put(telemetry::Event event) const;
   [[nodiscard]] bool keeps() const {
@@ -134,9 +137,11 @@ class Service final : public Operations {
     std::optional<Digest> revision = {};  ///< an id or a key
     std::optional<Digest> id = {};
   };
+  [[nodiscard]] static std::optional<Digest> expected_id(const std::string& text);
   class Candidate {
    public:
-    Candidate(catalog::Catalog& catalog, const snapshot::SnapshotPtr& snapshot);
+    Candidate(catalog::Catalog& catalog, const snapshot::SnapshotPtr& snapshot,
+              const std::string& name);
     Candidate(const Candidate&) = delete;
     Candidate& operator=(const Candidate&) = delete;
     ~Candidate();
@@ -190,6 +195,7 @@ class Service final : public Operations {
   const Clock::TimePoint started_;
   Synchronized<RateTable> rates_;
   std::jthread sampler_;
+  LeaseEvents lease_events_;
   LeaseWarmer lease_warmer_;
 };
 

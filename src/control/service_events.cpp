@@ -26,6 +26,7 @@ api::Event shown(const telemetry::Event& event) {
           .path = event.path,
           .source = event.source,
           .consumer = event.consumer,
+          .lease = event.lease,
           .bytes = event.bytes,
           .reason = event.reason,
           .hit_rate = event.hit_rate,
@@ -83,22 +84,40 @@ void Service::tell_freed(telemetry::EventKind kind, const catalog::Model& model,
        .reason = std::move(reason)});
 }
 
+/// About a file that a name shows and that has this content; of `name`, unless that is empty.
+telemetry::Event Service::about_content(const std::string& sha256, const std::string& name) const {
+  constexpr auto kKind = telemetry::EventKind::kVerification;
+  for (const catalog::Model& model : parts_.catalog.list()) {
+    if (!name.empty() && model.name != name) continue;
+    const auto snapshot = parts_.catalog.snapshot(model.current);
+    if (!snapshot) continue;
+    for (std::size_t i = 0; i < snapshot->files().size(); ++i) {
+      const auto& digest = snapshot->files()[i].sha256;
+      if (!digest || digest->hex() != sha256) continue;
+      telemetry::Event event = about(kKind, *snapshot, i);
+      event.name = model.name;
+      return event;
+    }
+  }
+  return {.kind = kKind, .name = name};
+}
+
 /// One event for each that is damaged, and one for all that are not: there may be a million.
 void Service::tell_verified(const api::VerifyResult& result, const std::string& name) const {
   for (const api::CorruptBlob& blob : result.corrupt) {
-    put({.kind = telemetry::EventKind::kVerification,
-         .action = "mismatch",
-         .name = name,
-         .path = blob.files.empty() ? "" : blob.files.front(),
-         .reason = fmt::format("the blob {} was damaged on disk; it is in quarantine",
-                               blob.sha256.substr(0, 12))});
+    telemetry::Event event = about_content(blob.sha256, name);
+    event.action = "mismatch";
+    event.reason = fmt::format("the blob {} was damaged on disk; it is in quarantine",
+                               blob.sha256.substr(0, 12));
+    put(std::move(event));
   }
-  put({.kind = telemetry::EventKind::kVerification,
-       .action = "intact",
-       .name = name,
-       .bytes = result.bytes,
-       .reason =
-           fmt::format("asked for: {} blobs, but for {}", result.blobs, result.corrupt.size())});
+  telemetry::Event event{.kind = telemetry::EventKind::kVerification, .name = name};
+  if (const auto model = parts_.catalog.find(name)) event.snapshot = model->current.short_hex();
+  event.action = "intact";
+  event.bytes = result.bytes;
+  event.reason =
+      fmt::format("asked for: {} blobs, but for {}", result.blobs, result.corrupt.size());
+  put(std::move(event));
 }
 
 }  // namespace weightfs::control

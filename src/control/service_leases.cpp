@@ -2,12 +2,14 @@
 // Copyright the weightfs authors
 #include "base/error.hpp"
 #include "base/timestamp.hpp"
+#include "control/peer.hpp"
 #include "control/residency.hpp"
 #include "control/service.hpp"
 #include "snapshot/byte_text.hpp"
 
 #include <fmt/format.h>
 
+#include <unistd.h>
 #include <algorithm>
 #include <unordered_set>
 #include <utility>
@@ -18,6 +20,7 @@ namespace {
 
 constexpr std::int64_t kMostPriority = 1'000'000;
 constexpr std::size_t kLongestArtifact = 4096;
+constexpr std::size_t kLongestOwner = 1024;
 
 std::int64_t time_of(const char* key, const std::string& text) {
   if (text.empty()) throw Error(Errc::kInvalid, fmt::format("a lease must say its {}", key));
@@ -26,6 +29,14 @@ std::int64_t time_of(const char* key, const std::string& text) {
   } catch (const Error& error) {
     throw Error(error.code(), fmt::format("{}: {}", key, error.what()));
   }
+}
+
+catalog::LeaseAsker asker_of(std::optional<uid_t> user) {
+  using May = catalog::LeaseAsker::May;
+  if (!user) return {};
+  return {.user = *user,
+          .name = user_name(*user),
+          .may = *user == 0 || *user == ::geteuid() ? May::kAny : May::kOwn};
 }
 
 }  // namespace
@@ -50,10 +61,16 @@ snapshot::SnapshotPtr Service::snapshot_named(const std::string& text) const {
   throw Error(Errc::kNotFound, fmt::format("no model, revision or snapshot is known as {}", text));
 }
 
-api::Lease Service::put_lease(const std::string& id, const api::LeaseRequest& request) {
+api::Lease Service::put_lease(const std::string& id, const api::LeaseRequest& request,
+                              std::optional<uid_t> user) {
   catalog::check_lease_id(id);
   if (request.priority < -kMostPriority || request.priority > kMostPriority) {
     throw Error(Errc::kInvalid, fmt::format("a priority must be from -{0} to {0}", kMostPriority));
+  }
+  if (!snapshot::is_utf8(request.owner) || request.owner.size() > kLongestOwner) {
+    throw Error(
+        Errc::kInvalid,
+        fmt::format("the owner of a lease must be UTF-8, of {} bytes at most", kLongestOwner));
   }
   require_store("nothing can be leased");
   if (!keeps()) {
@@ -64,7 +81,8 @@ api::Lease Service::put_lease(const std::string& id, const api::LeaseRequest& re
                        .not_before = time_of("not_before", request.not_before),
                        .until = time_of("until", request.until),
                        .bandwidth = request.bandwidth,
-                       .priority = request.priority};
+                       .priority = request.priority,
+                       .owner = request.owner};
   if (request.artifacts.size() > catalog::Leases::kMostArtifacts) {
     throw Error(Errc::kInvalid, "a lease of so many artifacts");
   }
@@ -74,19 +92,27 @@ api::Lease Service::put_lease(const std::string& id, const api::LeaseRequest& re
     lease.artifacts.push_back({.text = text, .snapshot = snapshots.back()->key()});
   }
   catalog::check_lease(lease, now());
-  // One that cannot fit is not taken either.
+  const catalog::LeaseAsker asker = asker_of(user);
+  catalog::Leases& leases = parts_.catalog.leases();
+  lease_warmer_.expire();
+  // One that cannot fit is not taken either; and for one that is not theirs nothing is evicted.
   reserving_.with([&](Reserving&) {
+    if (const auto before = leases.find(id)) check_may_change(*before, asker);
     parts_.cache.reserve(snapshots);
-    parts_.catalog.leases().put(lease);
+    const bool renewed = leases.put(lease, asker) == catalog::Leases::Put::kRenewed;
+    const auto put = leases.find(id);
+    if (!put) return;  // removed again, or over
+    renewed ? lease_events_.renewed(*put) : lease_events_.taken(*put);
   });
   lease_warmer_.look_again();
   return this->lease(id);
 }
 
-void Service::remove_lease(const std::string& id) {
-  if (!parts_.catalog.leases().remove(id)) {
-    throw Error(Errc::kNotFound, fmt::format("no lease has the id {}", id));
-  }
+void Service::remove_lease(const std::string& id, std::optional<uid_t> user) {
+  const catalog::LeaseAsker asker = asker_of(user);
+  const auto removed = parts_.catalog.leases().remove(id, asker);
+  if (!removed) throw Error(Errc::kNotFound, fmt::format("no lease has the id {}", id));
+  lease_events_.released(*removed, asker.name);
   lease_warmer_.look_again();
 }
 
@@ -132,6 +158,8 @@ api::Lease Service::describe(const catalog::Lease& lease) const {
                        .until = show_timestamp(lease.until),
                        .bandwidth = lease.bandwidth,
                        .priority = lease.priority,
+                       .owner = lease.owner,
+                       .user = lease.user,
                        .complete = true,
                        .snapshots = {}};
   for (const catalog::Lease::Artifact& artifact : lease.artifacts) {
@@ -143,6 +171,7 @@ api::Lease Service::describe(const catalog::Lease& lease) const {
       one.revision = snapshot->revision();
       one.bytes = snapshot->bytes();
       one.missing_bytes = one.bytes - std::min(one.bytes, resident.bytes);
+      one.unverified_bytes = resident.bytes - std::min(resident.bytes, resident.verified);
       one.complete = resident.complete;
       if (!one.complete) one.error = lease_warmer_.error(artifact.snapshot);
     } else {
@@ -150,6 +179,7 @@ api::Lease Service::describe(const catalog::Lease& lease) const {
     }
     described.bytes += one.bytes;
     described.missing_bytes += one.missing_bytes;
+    described.unverified_bytes += one.unverified_bytes;
     described.complete = described.complete && one.complete;
   }
   return described;

@@ -19,12 +19,6 @@ namespace weightfs::control {
 
 namespace {
 
-std::optional<Digest> expected_id(const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  if (auto id = Digest::parse(text)) return id;
-  throw Error(Errc::kInvalid, "the id of a snapshot is 64 hexadecimal digits");
-}
-
 /// A source below the mount itself would wait for the daemon that waits for it.
 void refuse_own_mount(const snapshot::Reference& reference, const std::string& mountpoint) {
   if (reference.scheme() == snapshot::Scheme::kRelease) {
@@ -185,6 +179,12 @@ std::optional<std::string> Service::missing_file(const snapshot::SnapshotPtr& sn
   return std::nullopt;
 }
 
+std::optional<Digest> Service::expected_id(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  if (auto id = Digest::parse(text)) return id;
+  throw Error(Errc::kInvalid, "the id of a snapshot is 64 hexadecimal digits");
+}
+
 api::Model Service::add(const api::AddRequest& request, const Job& job) {
   catalog::check_name(request.name);
   const auto reference = snapshot::PinnedReference::parse(request.source);
@@ -203,8 +203,8 @@ api::Model Service::add(const api::AddRequest& request, const Job& job) {
   refuse_own_mount(reference.source, parts_.mount.mount_info().mountpoint);
   const source::SourcePtr source = parts_.sources.get(reference.source.text());
   const snapshot::SnapshotPtr snapshot = resolve(source, job);
+  const Candidate candidate(parts_.catalog, snapshot, request.name);
   if (!request.allow_missing) check_complete(snapshot, source, job);
-  const Candidate candidate(parts_.catalog, snapshot);
   check_identity(snapshot, source, wanted, job);
   parts_.catalog.add(request.name, source_text, snapshot);
   tell(telemetry::EventKind::kAdd, require(request.name));

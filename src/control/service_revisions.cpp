@@ -27,9 +27,10 @@ std::string named(const snapshot::Snapshot& snapshot) {
 }  // namespace
 
 /// Known to the catalog for as long as this lives.
-Service::Candidate::Candidate(catalog::Catalog& catalog, const snapshot::SnapshotPtr& snapshot)
+Service::Candidate::Candidate(catalog::Catalog& catalog, const snapshot::SnapshotPtr& snapshot,
+                              const std::string& name)
     : catalog_(catalog), key_(snapshot->key()) {
-  catalog_.consider(snapshot);
+  catalog_.consider(snapshot, name);
 }
 
 Service::Candidate::~Candidate() {
@@ -101,17 +102,19 @@ api::UpdateResult Service::update(const std::string& name, const UpdateHow& how,
   const snapshot::SnapshotPtr shown = current(model);
   const std::string from = model.origin(*shown).revision;
   const auto reference = snapshot::PinnedReference::parse(model.source);
-  require_immutable(reference);
+  const Wanted wanted{.revision = reference.revision, .id = expected_id(how.expect)};
+  if (!wanted.id) require_immutable(reference);
   const source::SourcePtr source = parts_.sources.get(reference.source.text());
   const snapshot::SnapshotPtr found = resolve(source, job);
-  const Wanted wanted{.revision = reference.revision};
-  if (found->key() == model.current && (!wanted.revision || is_wanted(*shown, wanted))) {
-    // Another commit of the same files.
-    if (found->revision() != from) parts_.catalog.stage(name, found);
+  const bool anything = !wanted.revision && !wanted.id;
+  if (found->key() == model.current && (anything || is_wanted(*shown, wanted))) {
+    // The same files in another commit, or another repository.
+    const catalog::Origin origin{.source = found->source(), .revision = found->revision()};
+    if (origin != model.origin(*shown)) parts_.catalog.stage(name, found);
     return {.name = name, .changed = false, .from = from, .to = found->revision()};
   }
+  const Candidate candidate(parts_.catalog, found, name);
   if (how.missing == Missing::kRefused) check_complete(found, source, job);
-  const Candidate candidate(parts_.catalog, found);
   check_identity(found, source, wanted, job);
   // Staged before it is fetched, so that what is learned of it is kept.
   parts_.catalog.stage(name, found);
@@ -124,14 +127,16 @@ api::UpdateResult Service::update(const std::string& name, const UpdateHow& how,
   return {.name = name, .changed = true, .from = from, .to = found->revision(), .loader = loader};
 }
 
-api::UpdateResult Service::resource(const std::string& name, const std::string& source,
-                                    const Job& job) {
-  const std::string before = require(name).source;
-  parts_.catalog.set_source(name, snapshot::PinnedReference::parse(source).text());
+api::UpdateResult Service::resource(const api::AddRequest& request, const Job& job) {
+  const std::string before = require(request.name).source;
+  parts_.catalog.set_source(request.name, snapshot::PinnedReference::parse(request.source).text());
   try {
-    return update(name, {}, job);
+    return update(request.name,
+                  {.missing = request.allow_missing ? Missing::kAllowed : Missing::kRefused,
+                   .expect = request.expect},
+                  job);
   } catch (...) {
-    parts_.catalog.set_source(name, before);
+    parts_.catalog.set_source(request.name, before);
     throw;
   }
 }

@@ -113,11 +113,16 @@ api::LimitStatus limit_status(const fetch::LimitUse& use) {
 Service::Service(Parts parts)
     : parts_(std::move(parts)),
       started_(std::chrono::steady_clock::now()),
+      lease_events_(parts_.catalog, parts_.event_log == nullptr
+                                        ? telemetry::Events()
+                                        : telemetry::Events(*parts_.event_log)),
       lease_warmer_({.catalog = parts_.catalog,
                      .store = parts_.store,
                      .fetcher = parts_.fetcher,
                      .warmer = parts_.warmer,
-                     .sources = parts_.sources}) {
+                     .sources = parts_.sources,
+                     .events = lease_events_,
+                     .clock = parts_.clock}) {
   sampler_ = start_thread("rates", [this](std::stop_token stop) { sample_rates(std::move(stop)); });
 }
 

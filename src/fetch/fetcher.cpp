@@ -234,6 +234,12 @@ std::shared_ptr<RateLimiter> Fetcher::make_pace(std::uint64_t rate) {
   return state_->context().limits.make_pace(rate);
 }
 
+void Fetcher::set_bandwidth(const Bandwidth& bandwidth) {
+  FillLimits& limits = state_->context().limits;
+  limits.source.set_rate(bandwidth.fill);
+  limits.disk.set_rate(bandwidth.write);
+}
+
 std::uint64_t Fetcher::streaming_bytes() const {
   return state_->context().window.bytes();
 }

@@ -47,6 +47,13 @@ class Fetcher {
   [[nodiscard]] FetchCounters counters() const;
   /// A limit, bytes per second, for what one job wants: see Fill::set_pace().
   [[nodiscard]] std::shared_ptr<RateLimiter> make_pace(std::uint64_t rate);
+  /// The limits of all fills together, FetcherOptions::fill_bandwidth and write_bandwidth, from now
+  /// on; bytes per second, 0: none.
+  struct Bandwidth {
+    std::uint64_t fill = 0;
+    std::uint64_t write = 0;
+  };
+  void set_bandwidth(const Bandwidth& bandwidth);
   /// Memory that holds bytes of streaming fills, bytes.
   [[nodiscard]] std::uint64_t streaming_bytes() const;
 

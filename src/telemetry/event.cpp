@@ -11,7 +11,7 @@ namespace weightfs::telemetry {
 
 namespace {
 
-constexpr std::array<std::pair<EventKind, const char*>, 21> kNames{{
+constexpr std::array<std::pair<EventKind, const char*>, 23> kNames{{
     {EventKind::kStart, "start"},
     {EventKind::kStop, "stop"},
     {EventKind::kReference, "reference"},
@@ -31,6 +31,8 @@ constexpr std::array<std::pair<EventKind, const char*>, 21> kNames{{
     {EventKind::kRollback, "rollback"},
     {EventKind::kPin, "pin"},
     {EventKind::kUnpin, "unpin"},
+    {EventKind::kLease, "lease"},
+    {EventKind::kDisk, "disk"},
     {EventKind::kMode, "mode"},
     {EventKind::kDropped, "dropped"},
 }};

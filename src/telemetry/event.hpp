@@ -34,8 +34,10 @@ enum class EventKind {
   kRollback,
   kPin,
   kUnpin,
+  kLease,    ///< taken, renewed, released, expired; complete, late
+  kDisk,     ///< a directory of the store: set_aside, back
   kMode,     ///< of the cache, from one to another
-  kDropped,  ///< events before this one that the log's file does not have
+  kDropped,  ///< events before this one that the log's file does not have, or may not have
 };
 [[nodiscard]] const char* name(EventKind kind) noexcept;
 [[nodiscard]] std::optional<EventKind> kind_of(std::string_view name) noexcept;
@@ -46,9 +48,10 @@ struct Event {
   std::string action;    ///< what of its kind, in one word
   std::string name;      ///< of the model, or the place in the mount that leads to it
   std::string snapshot;  ///< the first digits of its key, which never changes
-  std::string path;      ///< of the file within the snapshot
+  std::string path;      ///< of the file within the snapshot; a directory of the store
   std::string source;    ///< without what may be a secret
   std::string consumer;
+  std::string lease = {};   ///< its id
   std::uint64_t bytes = 0;  ///< of what the event is about: the file, the snapshot, what was freed
   std::string reason;
   /// What the policy would have reached so far (shadow): of the references, from 0 to 1.

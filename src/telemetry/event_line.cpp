@@ -27,6 +27,7 @@ void each_text(Value& event, const Visit& visit) {
   visit("path", event.path);
   visit("source", event.source);
   visit("consumer", event.consumer);
+  visit("lease", event.lease);
   visit("reason", event.reason);
 }
 

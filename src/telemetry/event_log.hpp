@@ -76,6 +76,9 @@ class EventLog final : public EventSink {
   void end_waiting() noexcept;
 
   [[nodiscard]] EventLogStatus status() const;
+  /// Whether what wrote the log before this one did not say that it stops: it was killed, and what
+  /// it recorded last may not be in the file. Constant.
+  [[nodiscard]] bool follows_a_death() const noexcept { return follows_a_death_; }
 
  private:
   struct State {
@@ -105,6 +108,7 @@ class EventLog final : public EventSink {
   const Clock& clock_;
   const Log log_;
   EventFile file_;  ///< of the thread
+  bool follows_a_death_ = false;
   Synchronized<State> state_;
   std::condition_variable_any changed_;
   std::jthread thread_;

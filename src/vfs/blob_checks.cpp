@@ -31,7 +31,8 @@ bool BlobChecks::trusted(const Digest& digest) const {
   return false;
 }
 
-std::optional<BlobChecks::Checked> BlobChecks::check(const store::Blob& blob) {
+std::optional<BlobChecks::Checked> BlobChecks::check(const store::Blob& blob,
+                                                     const telemetry::Event& subject) {
   auto midstates = parts_.store.midstates(blob.digest);
   if (!midstates) {
     if (parts_.store.verify(blob.digest, [](std::uint64_t) {}) != store::VerifyOutcome::kIntact) {
@@ -42,17 +43,19 @@ std::optional<BlobChecks::Checked> BlobChecks::check(const store::Blob& blob) {
     if (auto intact = parts_.store.find(blob.digest)) return *std::move(intact);
     return std::nullopt;
   }
-  return open(blob, *std::move(midstates));
+  return open(blob, *std::move(midstates), subject);
 }
 
-UncheckedBlobPtr BlobChecks::open(const store::Blob& blob, std::vector<Midstate> midstates) {
-  auto made = std::make_shared<UncheckedBlob>(blob, std::move(midstates));
+UncheckedBlobPtr BlobChecks::open(const store::Blob& blob, std::vector<Midstate> midstates,
+                                  const telemetry::Event& subject) {
+  auto made = std::make_shared<UncheckedBlob>(blob, std::move(midstates), subject);
   if (policy_ == CheckPolicy::kAlways) return made;
   const auto joined = state_.with([&](State& state) {
-    const auto [entry, added] = state.open.try_emplace(blob.digest, made);
+    const auto [entry, added] =
+        state.open.try_emplace(blob.digest, State::Open{.blob = made, .subject = subject});
     if (added) state.queue.push_back(blob.digest);
-    if (UncheckedBlobPtr known = entry->second.lock()) return known;
-    entry->second = made;
+    if (UncheckedBlobPtr known = entry->second.blob.lock()) return known;
+    entry->second.blob = made;
     return made;
   });
   changed_.notify_all();
@@ -89,29 +92,36 @@ void BlobChecks::run(const std::stop_token& stop) {
 }
 
 void BlobChecks::check_next(const Digest& digest, const std::stop_token& stop) {
-  UncheckedBlobPtr blob = state_.with([&](State& state) -> UncheckedBlobPtr {
+  auto [blob, subject] = state_.with([&](State& state) {
     const auto found = state.open.find(digest);
-    return found == state.open.end() ? nullptr : found->second.lock();
+    return found == state.open.end() ? std::pair(UncheckedBlobPtr(), telemetry::Event())
+                                     : std::pair(found->second.blob.lock(), found->second.subject);
   });
   if (!blob) {  // whoever had it open has closed it, or it was condemned
     const auto found = parts_.store.find(digest);
     if (!found || trusted(digest)) return;
     auto midstates = parts_.store.midstates(digest);
     if (!midstates) return;
-    blob = std::make_shared<UncheckedBlob>(*found, *std::move(midstates));
+    blob = std::make_shared<UncheckedBlob>(*found, *std::move(midstates), std::move(subject));
   }
   const bool intact = blob->check_all(stop);
   if (stop.stop_requested()) return;
   if (intact) {
     believe(digest);
     log_.info("{} is intact ({} bytes)", digest.short_hex(), blob->blob().size);
-    parts_.events.put({.kind = telemetry::EventKind::kVerification,
-                       .action = "intact",
-                       .bytes = blob->blob().size,
-                       .reason = "blob " + digest.short_hex() + ", the first since the boot"});
+    tell("intact", *blob, "blob " + digest.short_hex() + ", the first since the boot");
   } else {
     condemn(*blob);
   }
+}
+
+void BlobChecks::tell(const char* action, const UncheckedBlob& blob, std::string reason) const {
+  telemetry::Event event = blob.subject();
+  event.kind = telemetry::EventKind::kVerification;
+  event.action = action;
+  event.bytes = blob.blob().size;
+  event.reason = std::move(reason);
+  parts_.events.put(std::move(event));
 }
 
 void BlobChecks::believe(const Digest& digest) {
@@ -135,10 +145,7 @@ void BlobChecks::condemn(UncheckedBlob& unchecked) {
     // The check was of a file that is gone, and another has come: that one is not to blame.
     if (parts_.store.contains(digest)) return;
     log_.error("{}; it is in quarantine and will be fetched again", sentence);
-    parts_.events.put({.kind = telemetry::EventKind::kVerification,
-                       .action = "mismatch",
-                       .bytes = unchecked.blob().size,
-                       .reason = sentence + "; it is in quarantine"});
+    tell("mismatch", unchecked, sentence + "; it is in quarantine");
     parts_.last_errors.set(digest, sentence);
     parts_.incarnations.retire(digest);
   } catch (const Error& error) {

@@ -61,13 +61,19 @@ class BlobChecks {
   /// Joins a check that runs. nullopt where the blob turned out to be damaged at once. A blob
   /// without midstates is hashed as a whole here, which takes its time; `.parts` is only missing
   /// where somebody removed it.
-  [[nodiscard]] std::optional<Checked> check(const store::Blob& blob);
+  /// `subject`: what an event of the check is about, but for what is said of it here.
+  [[nodiscard]] std::optional<Checked> check(const store::Blob& blob,
+                                             const telemetry::Event& subject = {});
   /// UncheckedBlob::read; what it finds damaged is quarantined.
   std::size_t read(const UncheckedBlobPtr& blob, std::uint64_t offset, std::span<std::byte> buffer);
 
  private:
   struct State {
-    std::unordered_map<Digest, std::weak_ptr<UncheckedBlob>> open;
+    struct Open {
+      std::weak_ptr<UncheckedBlob> blob;
+      telemetry::Event subject = {};
+    };
+    std::unordered_map<Digest, Open> open;
     std::deque<Digest> queue;
     /// Blobs that were intact and whose mark the store could not write.
     std::unordered_set<Digest> intact;
@@ -75,7 +81,9 @@ class BlobChecks {
 
   void run(const std::stop_token& stop);
   void check_next(const Digest& digest, const std::stop_token& stop);
-  [[nodiscard]] UncheckedBlobPtr open(const store::Blob& blob, std::vector<Midstate> midstates);
+  [[nodiscard]] UncheckedBlobPtr open(const store::Blob& blob, std::vector<Midstate> midstates,
+                                      const telemetry::Event& subject);
+  void tell(const char* action, const UncheckedBlob& blob, std::string reason) const;
   void believe(const Digest& digest);
   void condemn(UncheckedBlob& unchecked);
 

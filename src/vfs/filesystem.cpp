@@ -380,7 +380,10 @@ std::optional<Backing> Filesystem::local_backing(const fetch::Target& target) {
       throw Error(Errc::kInvalid, "the listing gives another size for this digest");
     }
     if (checks_.trusted(*digest)) return *std::move(blob);
-    if (auto checked = checks_.check(*blob)) {
+    telemetry::Event subject =
+        about(telemetry::EventKind::kVerification, *target.snapshot, target.file_index);
+    subject.name = catalog_.name_of(target.snapshot->key());
+    if (auto checked = checks_.check(*blob, subject)) {
       return std::visit([](auto&& either) -> Backing { return std::move(either); },
                         *std::move(checked));
     }

@@ -10,9 +10,15 @@ namespace weightfs::vfs {
 
 using telemetry::EventKind;
 
+telemetry::Event FillReactions::about_file(EventKind kind, const fetch::Target& target) const {
+  telemetry::Event event = about(kind, *target.snapshot, target.file_index);
+  event.name = catalog_.name_of(target.snapshot->key());
+  return event;
+}
+
 void FillReactions::tell(EventKind kind, const char* action, const fetch::Target& target,
                          const std::string& reason) const {
-  telemetry::Event event = about(kind, *target.snapshot, target.file_index);
+  telemetry::Event event = about_file(kind, target);
   event.action = action;
   event.reason = reason;
   events_.put(std::move(event));
@@ -20,7 +26,7 @@ void FillReactions::tell(EventKind kind, const char* action, const fetch::Target
 
 void FillReactions::on_begun(const fetch::Target& target, fetch::Place place,
                              std::uint64_t missing) {
-  telemetry::Event event = about(EventKind::kFill, *target.snapshot, target.file_index);
+  telemetry::Event event = about_file(EventKind::kFill, target);
   event.action = place == fetch::Place::kDisk ? "begin" : "stream";
   event.bytes = missing;
   events_.put(std::move(event));

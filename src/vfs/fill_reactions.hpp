@@ -46,6 +46,8 @@ class FillReactions final : public fetch::FillObserver {
   [[nodiscard]] bool wanted(const fetch::Target& target) override;
 
  private:
+  [[nodiscard]] telemetry::Event about_file(telemetry::EventKind kind,
+                                            const fetch::Target& target) const;
   void tell(telemetry::EventKind kind, const char* action, const fetch::Target& target,
             const std::string& reason = {}) const;
 

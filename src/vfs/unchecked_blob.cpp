@@ -12,9 +12,11 @@
 
 namespace weightfs::vfs {
 
-UncheckedBlob::UncheckedBlob(store::Blob blob, std::vector<Midstate> midstates)
+UncheckedBlob::UncheckedBlob(store::Blob blob, std::vector<Midstate> midstates,
+                             telemetry::Event subject)
     : blob_(std::move(blob)),
       midstates_(std::move(midstates)),
+      subject_(std::move(subject)),
       intact_(store::part_count(blob_.size)) {
 }
 

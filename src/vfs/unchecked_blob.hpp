@@ -4,6 +4,7 @@
 
 #include "digest/sha256.hpp"
 #include "store/blob.hpp"
+#include "telemetry/event.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -23,10 +24,12 @@ namespace weightfs::vfs {
 /// else.
 class UncheckedBlob {
  public:
-  /// `midstates` are those of the blob (Store::midstates).
-  UncheckedBlob(store::Blob blob, std::vector<Midstate> midstates);
+  /// `midstates` are those of the blob (Store::midstates); `subject` is what an event of its check
+  /// is about.
+  UncheckedBlob(store::Blob blob, std::vector<Midstate> midstates, telemetry::Event subject = {});
 
   [[nodiscard]] const store::Blob& blob() const noexcept { return blob_; }
+  [[nodiscard]] const telemetry::Event& subject() const noexcept { return subject_; }
   /// Reads, less than asked for only at the end. Error(kCorrupt) where a part is not what it was,
   /// or cannot be read.
   std::size_t read(std::uint64_t offset, std::span<std::byte> buffer);
@@ -41,6 +44,7 @@ class UncheckedBlob {
 
   const store::Blob blob_;
   const std::vector<Midstate> midstates_;
+  const telemetry::Event subject_;
   std::vector<std::atomic<bool>> intact_;  ///< one per part
   std::atomic<bool> condemned_ = false;
 };

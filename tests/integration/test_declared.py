@@ -3,6 +3,8 @@
 """Models that the configuration declares: made so at start, on reload and upon SIGHUP, never under a reader."""
 
 import json
+import mmap
+import os
 import signal
 
 import pytest
@@ -41,7 +43,14 @@ def test_the_configuration_is_made_so_at_start_and_on_reload(weightfs, nginx, sm
         assert [(setting["name"], setting["configured"]) for setting in diff["settings"]] == [("connections", "8")]
         assert names(mounted).keys() == {"org/kept", "org/dropped", "org/by-hand"}, "diff changes nothing"
 
-        assert mounted.json("reload") == diff
+        # It says what became of each, and ends with 3, for one is read and goes later.
+        done = mounted.cli("reload", "--json", check=False)
+        assert done.returncode == 3, done
+        told = json.loads(done.stdout)
+        assert {(model["name"], model["change"]): model["outcome"] for model in told["models"]} == {
+            (model["name"], model["change"]): "deferred" if model["name"] == "org/dropped" else "applied"
+            for model in diff["models"]}
+        assert told["settings"] == diff["settings"] and told["settings"][0]["takes"] == "restart"
         assert names(mounted).keys() == {"org/kept", "org/dropped", "org/by-hand", "org/added"}
         same_tree(mounted.mount / "org/kept", other)
         assert not names(mounted)["org/kept"]["pinned"]
@@ -79,3 +88,70 @@ def test_sighup_reads_it_again_and_a_mistake_changes_nothing(weightfs, nginx):
     mounted.config = {"models": [second]}
     mounted.start()
     until(lambda: names(mounted).keys() == {"org/second"}, 30, "what the configuration dropped meanwhile is gone")
+
+
+@pytest.mark.short
+def test_reload_says_of_each_model_whether_it_was_applied_deferred_or_refused(weightfs, nginx, small, folder):
+    source = nginx.url("small/")
+    kept = {"name": "org/kept", "source": source}
+    mounted = weightfs({}, config={"models": [kept, {"name": "org/dropped", "source": source}]})
+    snapshot = mounted.model("org/kept")["snapshot"]
+    partial = models.write_model(folder / "partial", 2, 1 << 20, seed=79)
+    gone = partial.shards[0]
+    partial.path(gone).unlink()
+    models.describe(partial.folder)
+    lacking = f"file://{partial.folder}"
+    good = [kept, {"name": "org/right", "source": source, "expect": snapshot},
+            {"name": "org/partial", "source": lacking, "allow_missing": True}]
+    settings = {"connections": 8, "fill_bandwidth": 500_000_000}
+
+    def reload():
+        done = mounted.cli("reload", "--json", check=False)
+        told = json.loads(done.stdout)
+        return done.returncode, {model["name"]: (model["outcome"], model.get("reason", "")) for model in told["models"]}, told
+    with open(mounted.mount / "org/dropped" / small.shards[0], "rb") as held:
+        declare(mounted, *good, {"name": "org/wrong", "source": source, "expect": "0" * 64},
+                {"name": "org/lacking", "source": lacking}, **settings)
+        code, models_told, told = reload()
+        assert code == 1, told
+        assert {name: outcome for name, (outcome, _) in models_told.items()} == {
+            "org/right": "applied", "org/partial": "applied", "org/dropped": "deferred",
+            "org/wrong": "refused", "org/lacking": "refused"}
+        assert "reads it" in models_told["org/dropped"][1] and snapshot in models_told["org/wrong"][1]
+        assert gone in models_told["org/lacking"][1]
+        assert {one["name"]: one["takes"] for one in told["settings"]} == {"connections": "restart", "fill_bandwidth": "reload"}
+        assert mounted.status()["bandwidth"]["fill"]["bytes_per_second"] == 500_000_000
+        assert names(mounted).keys() == {"org/kept", "org/dropped", "org/right", "org/partial"}
+
+        declare(mounted, *good, **settings)
+        code, models_told, told = reload()
+        assert code == 3 and models_told.keys() == {"org/dropped"}, told
+        assert [one["name"] for one in told["settings"]] == ["connections"], "the other is in effect"
+        assert "org/dropped: remove: deferred, somebody reads it" in mounted.cli("reload", check=False).stdout
+        assert held.read(1) == small.data(small.shards[0])[:1]
+    until(lambda: "org/dropped" not in names(mounted), 30, "it goes once nobody reads it")
+    assert reload()[:2] == (0, {})
+
+
+@pytest.mark.short
+def test_who_reads_a_declared_model_that_gets_another_source_finishes_on_the_old_bytes(weightfs, nginx, small, folder):
+    name = "org/m"
+    mounted = weightfs({}, config={"models": [{"name": name, "source": nginx.url("small/")}], "flip_wait": "0"})
+    other = models.write_model(folder / "other", len(small.shards), 1 << 20, seed=78)
+    assert other.shards == small.shards, "the same paths, other bytes"
+    root, first, last = mounted.mount / name, small.shards[0], small.shards[-1]
+    folder_before = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with open(root / first, "rb") as held, mmap.mmap(held.fileno(), 0, prot=mmap.PROT_READ) as mapped:
+            begin = held.read(1 << 16)
+            declare(mounted, {"name": name, "source": f"file://{other.folder}"}, flip_wait="0")
+            mounted.cli("reload")
+            same_tree(root, other)
+            assert begin + held.read() == small.data(first)
+            assert mapped[:] == small.data(first)
+            # A loader that began in the old folder opens the rest of it there.
+            with open(os.open(last, os.O_RDONLY, dir_fd=folder_before), "rb") as late:
+                assert late.read() == small.data(last)
+    finally:
+        os.close(folder_before)
+    same_tree(root, other)

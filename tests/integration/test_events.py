@@ -2,15 +2,19 @@
 # Copyright the weightfs authors
 """The record of what happened: what is in it, who may lose what of it, and that a replay reads it."""
 
+import http.client
+import itertools
 import json
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
 
 import daemon
 import models
+from api import ask
 from fleet import consume, right
 from readers import same_tree
 from waiting import until
@@ -107,6 +111,8 @@ def test_two_consumers_leave_their_references_misses_and_hits(node, trio):
     done = events(mounted, "fill", action="complete", snapshot=key)
     assert of_file(done) == sizes and len(done) == len(sizes)
     assert of_file(events(mounted, "verification", action="intact", snapshot=key)) == sizes
+    told = events(mounted, "fill", "verification", "admission", snapshot=key)
+    assert {one["name"] for one in told} == {"org/a"}
     begun = events(mounted, "fill", action="begin", snapshot=key)
     assert {one["path"] for one in begun} == sizes.keys()
     admitted = events(mounted, "admission", snapshot=key)
@@ -265,6 +271,49 @@ def test_who_follows_misses_nothing_over_a_daemon_that_dies(node):
     assert sequences == sorted(set(sequences))
     # The last pin also warms: what that brings may come after the follower was looked at.
     assert sequences == [one["seq"] for one in events(mounted) if one["seq"] <= sequences[-1]]
+
+
+@pytest.mark.short
+def test_over_daemons_killed_under_load_who_follows_hears_each_event_once_and_that_some_may_be_lost(node):
+    mounted = node(admission="always")
+    over = threading.Event()
+
+    def load(number):
+        for turn in itertools.count():
+            if over.is_set():
+                return
+            try:
+                ask(mounted.socket, "POST", "/v1/models/org/a:pin", {"reason": f"{number}-{turn}"})
+                (mounted.mount / "org/b/config.json").read_bytes()
+            except (OSError, http.client.HTTPException):
+                pass  # the daemon was killed over it
+    with Follower(mounted) as follower:
+        until(follower.told, 10, "what was is told")
+        threads = [threading.Thread(target=load, args=(number,)) for number in range(3)]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(2):
+                heard = len(follower.told())
+                until(lambda: len(follower.told()) > heard + 50, 30, "there is load")
+                mounted.wait_new_daemon(mounted.kill_daemon())
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join()
+        mounted.cli("pin", "org/a", "--reason", "the last")
+        until(lambda: follower.has("the last"), 20, "it is told")
+        told = follower.told()
+    sequences = [one["seq"] for one in told]
+    assert sequences == sorted(set(sequences)), "each once, in order"
+    kinds = [one["event"] for one in told]
+    # Each death is told, for what the daemon recorded in its last moment nobody has.
+    assert kinds.count("start") == 3 and kinds.count("dropped") == 2
+    assert all(kinds[at + 1] == "start" and "killed" in told[at]["reason"]
+               for at in range(len(kinds)) if kinds[at] == "dropped")
+    until(lambda: any(one.get("reason") == "the last" for one in log(mounted)), 10, "it is written")
+    missing = {one["seq"] for one in log(mounted) if sequences[0] <= one["seq"] <= sequences[-1]} - set(sequences)
+    assert not missing, "what the log has, who follows has heard"
 
 
 def test_the_daemon_ends_at_once_though_somebody_follows(node):

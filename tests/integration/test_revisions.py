@@ -99,6 +99,37 @@ def test_the_listing_restores_the_same_bytes_on_another_node_and_nothing_else(we
     same_tree(other.mount / "org/again", small)
 
 
+@pytest.mark.short
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_the_listing_restores_what_a_manifest_gave_on_a_node_that_knows_nothing_else(weightfs, root, origin, small,
+                                                                                     certificates, scheme):
+    secure = scheme == "https"
+    config = {"ca_bundle": str(certificates.ca)} if secure else {}
+    source = origin(root=root, **({"tls": certificates} if secure else {})).url("m/")
+    assert source.startswith(f"{scheme}://")
+    first = weightfs({NAME: source}, config=config)
+    listed = json.loads(first.cli("ls", "--json").stdout)
+    first.stop()
+    (saved,) = listed["models"][0]["known_revisions"]
+
+    def add(mounted, name):
+        return mounted.cli("add", name, saved["reference"], "--expect", saved["snapshot"], check=False)
+    other = weightfs({}, config=config)  # a store and a state of its own
+    assert add(other, "org/again").returncode == 0
+    other.wait("org/again")
+    again, = json.loads(other.cli("ls", "--json").stdout)["models"][0]["known_revisions"]
+    assert {key: again[key] for key in ("snapshot", "key", "reference")} == \
+        {key: saved[key] for key in ("snapshot", "key", "reference")}
+    same_tree(other.mount / "org/again", small)
+
+    edit(root, 1)  # the source has something else now
+    refused = add(other, "org/wrong")
+    assert refused.returncode == 1 and saved["snapshot"] in refused.stderr
+    assert not (other.mount / "org/wrong").exists()
+    assert other.cli("update", "org/again", check=False).returncode == 1
+    same_tree(other.mount / "org/again", small)
+
+
 def test_with_require_digest_what_may_change_is_refused(weightfs, root, origin):
     free = weightfs({})
     mounted = weightfs({}, config={"require_digest": True})

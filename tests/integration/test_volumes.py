@@ -3,6 +3,7 @@
 """A store on two disks: what goes where, and one of them failing under readers and fills."""
 
 import contextlib
+import json
 import os
 import pwd
 import subprocess
@@ -88,14 +89,14 @@ def test_models_are_spread_over_both_disks_and_found_again(weightfs, origin, dis
 
 def test_a_disk_that_becomes_read_only_is_set_aside_and_its_successor_used(weightfs, origin, disks, tree,
                                                                           folder, mode):
-    origin = origin(folder / "tree", rate="300k")
+    slow, origin = origin(folder / "tree", rate="1m"), origin(folder / "tree")
     mounted = weightfs(sources(origin, FIRST), store=both(disks), passthrough=mode == "passthrough")
     mounted.wait(FIRST)
     plain, until_file = tree[FIRST], folder / "stop"
     modes = ["pread", "mmap"]
     with Readers(mounted.mount / FIRST, plain.folder, list(plain.files), modes, until=until_file) as readers:
         readers.wait_all_open()
-        mounted.cli("add", SECOND, origin.url("second/"))
+        mounted.cli("add", SECOND, slow.url("second/"))
         mounted.cli("warm", SECOND)
         broken = until(lambda: next((store for store in disks if any(store.glob("partial/*/data"))), None),
                        30, "a fill is under way")
@@ -159,6 +160,10 @@ def test_a_disk_that_refuses_to_be_written_for_a_while_is_used_again(weightfs, o
     for name in (FIRST, SECOND):
         same_tree(mounted.mount / name, tree[name])
     assert mounted.log_text().count("is set aside") == 1
+    told = [json.loads(line) for line in mounted.cli("events", "--json", "-n", "4096").stdout.splitlines()]
+    disk = [one for one in told if one["event"] == "disk"]
+    assert [(one["action"], one["path"]) for one in disk] == [("set_aside", str(disks[0])), ("back", str(disks[0]))]
+    assert disk[0]["reason"]
 
 
 def test_a_disk_that_is_missing_at_the_start_is_used_once_it_is_there(weightfs, origin, disks, tree, folder):

@@ -106,6 +106,54 @@ TEST_CASE("a lease is renewed under its id, and ends when it is removed") {
   CHECK(state.leases->list().empty());
 }
 
+TEST_CASE("who took a lease renews it and ends it, and nobody else, over restarts") {
+  using May = catalog::LeaseAsker::May;
+  const catalog::LeaseAsker ada{.user = 1000, .name = "ada"};
+  const catalog::LeaseAsker bob{.user = 1001, .name = "bob"};
+  const catalog::LeaseAsker root{.user = 0, .name = "root", .may = May::kAny};
+  State state;
+  CHECK(state.leases->put(lease("job", kStart + 30), ada) == Leases::Put::kTaken);
+  state.reopen();
+  CHECK(state.leases->find("job")->user == 1000U);
+  CHECK(state.leases->find("job")->owner == "ada");
+  for (const catalog::LeaseAsker& other : {bob, catalog::LeaseAsker{}}) {
+    CHECK(error_of([&] { (void)state.leases->put(lease("job", kStart + 60), other); }) ==
+          Errc::kPermission);
+    CHECK(error_of([&] { (void)state.leases->remove("job", other); }) == Errc::kPermission);
+  }
+  CHECK(state.leases->find("job")->until == kStart + 30);
+  // Renewed by root it is still hers, and for whom she says.
+  CHECK(state.leases->put(lease("job", kStart + 60), root) == Leases::Put::kRenewed);
+  CHECK(state.leases->find("job")->user == 1000U);
+  CHECK(state.leases->find("job")->owner == "ada");
+  Lease named = lease("job", kStart + 60);
+  named.owner = "team-a";
+  CHECK(state.leases->put(named, ada) == Leases::Put::kRenewed);
+  CHECK(state.leases->find("job")->owner == "team-a");
+  CHECK(state.leases->remove("job", root)->user == 1000U);
+  // Over, it is anybody's.
+  (void)state.leases->put(lease("job", kStart + 30), ada);
+  state.clock.advance(std::chrono::seconds(30));
+  CHECK(state.leases->put(lease("job", kStart + 60), bob) == Leases::Put::kTaken);
+  CHECK(state.leases->find("job")->owner == "bob");
+}
+
+TEST_CASE("a lease of before its taker was written down is anybody's, until somebody renews it") {
+  State state;
+  const std::string old =
+      R"({"version":1,"leases":[{"id":"job","artifacts":[{"artifact":"org/m","snapshot":")" +
+      kA.hex() + R"("}],"not_before":1,"until":)" + std::to_string(kStart + 60) +
+      R"(,"bandwidth":0,"priority":0}]})";
+  write_file_durably(state.file, old);
+  state.reopen();
+  REQUIRE(state.leases->find("job"));
+  CHECK_FALSE(state.leases->find("job")->user);
+  CHECK(state.leases->put(lease("job", kStart + 90), {.user = 1000, .name = "ada"}) ==
+        Leases::Put::kRenewed);
+  CHECK(state.leases->find("job")->user == 1000U);
+  CHECK(error_of([&] { (void)state.leases->remove("job", {.user = 1001}); }) == Errc::kPermission);
+}
+
 TEST_CASE("a lease that makes no sense is refused") {
   State state;
   const auto refused = [&](const Lease& bad) {

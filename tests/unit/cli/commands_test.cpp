@@ -114,7 +114,7 @@ TEST_CASE("commands say what they did in a line") {
        "job: org/m a@b, from 2100-01-01T00:00:00Z until 2100-01-02T00:00:00Z: 5 B missing, at "
        "risk\n"},
       {{"lease", "ls"},
-       "job\t2100-01-01T00:00:00Z\t2100-01-02T00:00:00Z\t5 B missing, at risk\torg/m a@b\n"},
+       "job\t2100-01-01T00:00:00Z\t2100-01-02T00:00:00Z\t5 B missing, at risk\torg/m a@b\t\n"},
       {{"lease", "rm", "job"}, "job: not leased any more\n"},
       {{"confirm", "org/m"}, "org/m: rolls back to 0123456789abcdef from now on\n"},
       {{"rollback", "org/m"}, "org/m: b -> a\n"},
@@ -148,13 +148,50 @@ TEST_CASE("a pin ends when it is told to, in so many words or in hours from now"
        std::vector<std::vector<std::string>>{{"--until", "2100-01-01", "--for", "12h"},
                                              {"--until", "soon"},
                                              {"--for", "12"},
+                                             {"--for", "0s"},
+                                             {"--for", "0"},
+                                             {"--for", "-1h"},
                                              {"--for", "99999999d"}}) {
     std::vector<std::string> arguments{"pin", "org/m"};
     arguments.insert(arguments.end(), wrong.begin(), wrong.end());
     CAPTURE(wrong);
     CHECK(bench.run(arguments).status == 2);
   }
+  for (const std::vector<std::string>& wrong :
+       std::vector<std::vector<std::string>>{{"lease", "put", "", "org/m", "--for", "1h"},
+                                             {"lease", "put", "a/b", "org/m", "--for", "1h"},
+                                             {"lease", "put", "job", "org/m", "--for", "0s"},
+                                             {"lease", "put", "job", "org/m"},
+                                             {"lease", "rm", ""}}) {
+    CAPTURE(wrong);
+    CHECK(bench.run(wrong).status == 2);
+  }
   CHECK(bench.operations.calls().empty());
+}
+
+TEST_CASE("reload says what became of each model, and ends with what that means") {
+  Bench bench;
+  const auto model = [](const char* name, const char* outcome) {
+    api::ModelDiff diff{.name = name, .change = "add", .source = "file:///x", .outcome = outcome};
+    if (diff.outcome != "applied") diff.reason = "because";
+    return diff;
+  };
+  bench.operations.diff = {
+      .models = {model("a", "applied")},
+      .settings = {{"fill_bandwidth", "unlimited", "1MB/s", "the file", "reload"},
+                   {"connections", "8", "9", "the file", "restart"}}};
+  Outcome outcome = bench.run({"reload"});
+  CHECK(outcome.status == 0);
+  CHECK(outcome.out ==
+        "model a: add from file:///x: applied\n"
+        "fill_bandwidth: unlimited -> 1MB/s (the file), upon reload\n"
+        "connections: 8 -> 9 (the file), after a restart of the daemon\n");
+  bench.operations.diff = {.models = {model("a", "applied"), model("b", "deferred")}};
+  outcome = bench.run({"reload"});
+  CHECK(outcome.status == 3);
+  CHECK_THAT(outcome.out, ContainsSubstring("model b: add from file:///x: deferred, because\n"));
+  bench.operations.diff.models.push_back(model("c", "refused"));
+  CHECK(bench.run({"reload", "--json"}).status == 1);
 }
 
 TEST_CASE("ls says until when something is pinned, by whom and why") {

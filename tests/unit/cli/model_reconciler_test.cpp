@@ -9,6 +9,8 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <chrono>
+#include <string>
+#include <tuple>
 #include <vector>
 
 using namespace weightfs;
@@ -41,6 +43,21 @@ TEST_CASE("models that could not be added are told with their reasons, in their 
   CHECK(adder.missing() ==
         std::vector<api::MissingModel>{{"org/typo", {"not_found", "no such source"}, false},
                                        {"org/slow", {"unavailable", "no answer"}, true}});
+}
+
+TEST_CASE("what became of each change is told") {
+  using Done = cli::ModelReconciler::Done;
+  Bench bench;
+  const cli::ModelReconciler reconciler(bench.parts(), bench.models, Log::silent());
+  reconciler.wait_until_tried(30s);
+  std::vector<std::tuple<std::string, Done, std::string>> told;
+  for (const auto& outcome : reconciler.outcomes()) {
+    told.emplace_back(outcome.change.name, outcome.done, outcome.reason);
+  }
+  CHECK(told == std::vector<std::tuple<std::string, Done, std::string>>{
+                    {"org/good", Done::kYes, ""},
+                    {"org/typo", Done::kNever, "no such source"},
+                    {"org/slow", Done::kLater, "no answer"}});
 }
 
 TEST_CASE("a model whose source has not answered is missing for the time being") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the weightfs authors
 #include "cli/freed_text.hpp"
+#include "cli/lease_text.hpp"
 #include "cli/printable.hpp"
 #include "cli/progress_line.hpp"
 
@@ -57,6 +58,15 @@ TEST_CASE("the rate forgets the past over some seconds") {
   CHECK(*estimate.rate() == Catch::Approx(1000));
   for (int i = 0; i < 60; ++i) estimate.update(now += 1s, 2000);
   CHECK(*estimate.rate() < 1);
+}
+
+TEST_CASE("a lease says what it waits for") {
+  api::Lease lease{.missing_bytes = 5, .unverified_bytes = 3, .at_risk = true};
+  CHECK(lease_state(lease) == "5 B missing, at risk");
+  lease = {.unverified_bytes = 3, .late = true};
+  CHECK(lease_state(lease) == "3 B to be verified, late");
+  CHECK(lease_state(api::Lease{}) == "not complete");  // of a snapshot that nobody knows any more
+  CHECK(lease_state({.complete = true}) == "complete");
 }
 
 TEST_CASE("what was freed is said in a line") {

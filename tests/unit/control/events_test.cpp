@@ -151,7 +151,9 @@ TEST_CASE("a blob that verify finds damaged is told by its file") {
   REQUIRE(events.size() == 2);
   CHECK(events[0].event == "verification");
   CHECK(events[0].action == "mismatch");
-  CHECK(events[0].path == "org/m/w.bin");
+  CHECK(events[0].name == "org/m");
+  CHECK(events[0].path == "w.bin");  // within the snapshot, as of every event
+  CHECK(events[0].snapshot.size() == 12);
   CHECK_THAT(events[0].reason, ContainsSubstring(Digest::of(content).short_hex()));
   CHECK(events[1].action == "intact");
 }

@@ -150,10 +150,9 @@ class FakeOperations final : public control::Operations {
     (void)find(name);
     return {.name = name, .changed = true, .from = "b", .to = "a"};
   }
-  api::UpdateResult resource(const std::string& name, const std::string& source,
-                             const control::Job&) override {
-    record("resource " + name + " " + source);
-    return {.name = name, .changed = true};
+  api::UpdateResult resource(const api::AddRequest& request, const control::Job&) override {
+    record("resource " + request.name + " " + request.source);
+    return {.name = request.name, .changed = true};
   }
   api::ConfigDiff reload() override {
     record("reload");
@@ -174,7 +173,8 @@ class FakeOperations final : public control::Operations {
     }
     throw Error(Errc::kNotFound, "there is no lease " + id);
   }
-  api::Lease put_lease(const std::string& id, const api::LeaseRequest& request) override {
+  api::Lease put_lease(const std::string& id, const api::LeaseRequest& request,
+                       std::optional<uid_t> user) override {
     std::string artifacts;
     for (const std::string& artifact : request.artifacts) artifacts += " " + artifact;
     record("lease " + id + artifacts + " from " + request.not_before + " until " + request.until);
@@ -184,6 +184,8 @@ class FakeOperations final : public control::Operations {
                            .until = request.until,
                            .bandwidth = request.bandwidth,
                            .priority = request.priority,
+                           .owner = request.owner,
+                           .user = user,
                            .bytes = 10,
                            .missing_bytes = 5,
                            .at_risk = true,
@@ -194,7 +196,7 @@ class FakeOperations final : public control::Operations {
     });
     return lease;
   }
-  void remove_lease(const std::string& id) override {
+  void remove_lease(const std::string& id, std::optional<uid_t>) override {
     (void)lease(id);
     record("end lease " + id);
     state.with([&](State& s) {

@@ -153,6 +153,7 @@ TEST_CASE("a lease is put, read and deleted under its id") {
   CHECK(lease["artifacts"] == Json({"org/m", "a@b"}));
   CHECK(lease["bandwidth"] == 5);
   CHECK(lease["priority"] == -2);
+  CHECK_FALSE(lease.contains("user"));  // nobody knows whom the request is from
   CHECK(parse_json(bench.get("/v1/leases").body)["leases"][0] == lease);
   CHECK(parse_json(bench.get("/v1/leases/job-1").body) == lease);
   CHECK(parse_json(bench.get("/v1/status").body)["leases"][0] == lease);

@@ -23,6 +23,7 @@ namespace {
 
 const std::string kWeights(300'000, 'w');
 constexpr const char* kBegin = "2099-12-31T00:00:00Z";
+constexpr uid_t kRoot = 0;
 constexpr const char* kEnd = "2100-01-01T00:00:00Z";
 
 std::optional<Errc> error_of(const std::function<void()>& call) {
@@ -55,7 +56,7 @@ struct Bench : RunningService {
 
 TEST_CASE("taking a lease fetches what is missing, and keeps it from being taken away") {
   Bench bench;
-  const api::Lease taken = bench.service.put_lease("job", request("org/m"));
+  const api::Lease taken = bench.service.put_lease("job", request("org/m"), kRoot);
   CHECK(taken.artifacts == std::vector<std::string>{"org/m"});
   CHECK(taken.not_before == kBegin);
   CHECK(taken.until == kEnd);
@@ -69,9 +70,9 @@ TEST_CASE("taking a lease fetches what is missing, and keeps it from being taken
   CHECK_THROWS_WITH(
       bench.service.remove("org/m", DryRun::kYes),
       ContainsSubstring("leased until 2100-01-01T00:00:00Z; 'weightfs lease rm job'"));
-  bench.service.remove_lease("job");
+  bench.service.remove_lease("job", kRoot);
   CHECK(bench.service.leases().empty());
-  CHECK(error_of([&] { bench.service.remove_lease("job"); }) == Errc::kNotFound);
+  CHECK(error_of([&] { bench.service.remove_lease("job", kRoot); }) == Errc::kNotFound);
   CHECK(error_of([&] { (void)bench.service.lease("job"); }) == Errc::kNotFound);
   CHECK(bench.service.evict("org/m", Shared::kKeep, DryRun::kNo).bytes == kWeights.size());
 }
@@ -79,7 +80,7 @@ TEST_CASE("taking a lease fetches what is missing, and keeps it from being taken
 TEST_CASE("what a lease shares with others stays when they are evicted or removed") {
   Bench bench;
   (void)bench.service.add({"org/twin", bench.source("twin", "same.bin", kWeights)}, {});
-  (void)bench.service.put_lease("job", request("org/m"));
+  (void)bench.service.put_lease("job", request("org/m"), kRoot);
   REQUIRE(eventually([&] { return bench.service.lease("job").complete; }));
   REQUIRE(bench.fetch("org/twin").complete);
   CHECK(bench.service.evict("org/twin", Shared::kEvict, DryRun::kNo).shared_blobs == 1);
@@ -90,21 +91,22 @@ TEST_CASE("what a lease shares with others stays when they are evicted or remove
 TEST_CASE("a name is leased as what it showed, until the lease is renewed") {
   Bench bench;
   const std::string before = bench.service.model("org/m").model.key;
-  (void)bench.service.put_lease("job", request("org/m"));
+  (void)bench.service.put_lease("job", request("org/m"), kRoot);
   (void)bench.source("m", "config.json", "{}");
   REQUIRE(bench.service.update("org/m", {.staging = Staging::kCold}, {}).changed);
   CHECK(bench.service.lease("job").snapshots.front().key == before);
   const std::string after = bench.service.model("org/m").model.key;
-  CHECK(bench.service.put_lease("job", request("org/m")).snapshots.front().key == after);
-  CHECK(bench.service.put_lease("old", request("org/m@" + before)).snapshots.front().key == before);
-  CHECK(bench.service.put_lease("id", request(after)).snapshots.front().key == after);
+  CHECK(bench.service.put_lease("job", request("org/m"), kRoot).snapshots.front().key == after);
+  CHECK(bench.service.put_lease("old", request("org/m@" + before), kRoot).snapshots.front().key ==
+        before);
+  CHECK(bench.service.put_lease("id", request(after), kRoot).snapshots.front().key == after);
   CHECK(bench.service.leases().size() == 3);
 }
 
 TEST_CASE("a lease that cannot be understood is refused, and nothing is recorded") {
   Bench bench;
   const auto refused = [&](const std::string& id, const api::LeaseRequest& bad) {
-    return error_of([&] { (void)bench.service.put_lease(id, bad); });
+    return error_of([&] { (void)bench.service.put_lease(id, bad, kRoot); });
   };
   CHECK(refused("a/b", request("org/m")) == Errc::kInvalid);
   CHECK(refused("job", request("org/none")) == Errc::kNotFound);
@@ -128,8 +130,8 @@ TEST_CASE("a lease that is not complete when its job may begin is late, and says
   std::filesystem::remove_all(bench.source("m", "model.bin", "").substr(7));
   api::LeaseRequest begun = request("org/m");
   begun.not_before = "2001-01-01";
-  (void)bench.service.put_lease("begun", begun);
-  (void)bench.service.put_lease("to-come", request("org/m"));
+  (void)bench.service.put_lease("begun", begun, kRoot);
+  (void)bench.service.put_lease("to-come", request("org/m"), kRoot);
   CHECK(bench.service.lease("begun").late);
   REQUIRE(
       eventually([&] { return !bench.service.lease("to-come").snapshots.front().error.empty(); }));
@@ -137,9 +139,32 @@ TEST_CASE("a lease that is not complete when its job may begin is late, and says
   CHECK_FALSE(bench.service.lease("to-come").late);
 }
 
+TEST_CASE("a lease is renewed and ended by the user who took it, and by root") {
+  Bench bench;
+  constexpr uid_t kAda = 54321;  // no user of this machine: shown by number
+  const api::Lease taken = bench.service.put_lease("job", request("org/m"), kAda);
+  CHECK(taken.user == kAda);
+  CHECK(taken.owner == "54321");
+  for (const std::optional<uid_t> other : {std::optional<uid_t>(54322), std::optional<uid_t>()}) {
+    CHECK_THROWS_WITH(bench.service.put_lease("job", request("org/m"), other),
+                      ContainsSubstring("the lease job was taken by user 54321"));
+    CHECK(error_of([&] { bench.service.remove_lease("job", other); }) == Errc::kPermission);
+  }
+  api::LeaseRequest renewal = request("org/m");
+  renewal.owner = "team-a";
+  CHECK(bench.service.put_lease("job", renewal, kAda).owner == "team-a");
+  const api::Lease renewed = bench.service.put_lease("job", request("org/m"), kRoot);
+  CHECK(renewed.user == kAda);
+  CHECK(renewed.owner == "team-a");
+  renewal.owner = "\xff";
+  CHECK(error_of([&] { (void)bench.service.put_lease("job", renewal, kAda); }) == Errc::kInvalid);
+  bench.service.remove_lease("job", kAda);
+  CHECK(bench.service.leases().empty());
+}
+
 TEST_CASE("where nothing is kept, nothing can be leased") {
   RunningService running(fetch::Keep::kMemoryOnly);
   (void)running.service.add({"m", running.source("m", "model.bin", kWeights)}, {});
-  CHECK(error_of([&] { (void)running.service.put_lease("job", request("m")); }) ==
+  CHECK(error_of([&] { (void)running.service.put_lease("job", request("m"), kRoot); }) ==
         Errc::kUnsupported);
 }

@@ -120,7 +120,7 @@ TEST_CASE("add takes the snapshot that was named, and nothing else") {
   CHECK(error_of([&] { add("b", source, ""); }) == Errc::kBusy);
   CHECK(error_of([&] { add("b", source + "@" + id, other); }) == Errc::kBusy);
 
-  CHECK(error_of([&] { (void)node.service.resource("a", source + "@" + other, {}); }) ==
+  CHECK(error_of([&] { (void)node.service.resource({"a", source + "@" + other}, {}); }) ==
         Errc::kChanged);
   CHECK_FALSE(node.service.update("b", {}, {}).changed);
   (void)node.source("m", "model.bin", "other");

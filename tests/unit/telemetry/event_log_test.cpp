@@ -184,6 +184,27 @@ TEST_CASE("every event is in the file, in order, and the next daemon remembers t
   CHECK(record.start(10).read({.since = 0, .limit = 100}).missed);
 }
 
+TEST_CASE("a daemon knows whether the one before it said that it stops") {
+  Record record;
+  record.make_directory();
+  CHECK_FALSE(record.start().follows_a_death());  // there was none
+  record.start().put({.kind = EventKind::kStart});
+  CHECK(record.start().follows_a_death());
+  record.start().put({.kind = EventKind::kStop});
+  CHECK_FALSE(record.start().follows_a_death());
+}
+
+TEST_CASE("an event of a lease comes back from its line") {
+  const Event event{.kind = EventKind::kLease,
+                    .action = "late",
+                    .name = "org/m",
+                    .lease = "job-1",
+                    .bytes = 7,
+                    .sequence = 5,
+                    .time = std::chrono::system_clock::time_point(1ms)};
+  CHECK(event_of(line_of(event)) == event);
+}
+
 TEST_CASE("while the disk fails events are kept, and what is forgotten meanwhile is said") {
   Record record;  // there is no directory yet
   EventLog& log = record.start(10);
