@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the weightfs authors
 #
-# packaging/deps.sh [build] [test] [quickstart] [bench]      (default: build)
+# packaging/deps.sh [build] [test] [quickstart] [bench] [hub]      (default: build)
 #
 # Installs what building, testing, the quickstart or the benchmark needs on Debian 12, Debian 13 or
-# Ubuntu 24.04, with the system's apt and its package sources as they are. Does nothing, quickly,
-# where everything is there.
+# Ubuntu 24.04, with the system's apt and its package sources as they are; for `hub` also the client
+# libraries that the tests of the model hub read with (hub.sh). Does nothing, quickly, where everything
+# is there.
 #
 # Two libraries are needed newer than Debian 12 or Ubuntu 24.04 have them: libfuse (passthrough) and
 # Catch2 v3. There, the source package of a newer suite of the same mirror, or else of Debian's archive,
@@ -26,6 +27,7 @@ readonly kTest=(nginx python3 python3-pytest python3-pytest-xdist python3-venv a
   util-linux procps strace openssl ca-certificates)
 readonly kQuickstart=(nginx python3 python3-venv util-linux ca-certificates)
 readonly kBench=(nginx python3 python3-venv aria2 util-linux ca-certificates)
+readonly kHub=(git python3 python3-venv util-linux ca-certificates)
 readonly kClang=(19 18 17 16)  # the first of them that the distribution has
 
 say() { printf 'deps: %s\n' "$*" >&2; }
@@ -243,7 +245,8 @@ main() {
       test) packages+=("${kTest[@]}") ;;
       quickstart) packages+=("${kQuickstart[@]}") ;;
       bench) packages+=("${kBench[@]}") ;;
-      *) die "usage: packaging/deps.sh [build] [test] [quickstart] [bench]" ;;
+      hub) packages+=("${kHub[@]}") ;;
+      *) die "usage: packaging/deps.sh [build] [test] [quickstart] [bench] [hub]" ;;
     esac
   done
   . /etc/os-release
@@ -263,6 +266,7 @@ main() {
     install_packages "${wanted[@]}"
   fi
   [[ ${#sources[@]} -eq 0 ]] || fetch_sources "${sources[@]}"
+  [[ " $* " != *" hub "* ]] || "$kRoot/packaging/hub.sh"
 }
 
 main "$@"

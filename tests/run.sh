@@ -192,7 +192,7 @@ main() {
         ;;
     esac
   done
-  if ! packaging/deps.sh build test quickstart bench; then
+  if ! packaging/deps.sh build test quickstart bench hub; then
     echo "FAILED: packaging/deps.sh"
     count 0 1
   fi

@@ -66,7 +66,7 @@ void Cache::reserve(const std::vector<snapshot::SnapshotPtr>& snapshots) {
   if (const ShadowPtr shadow = this->shadow()) shadow->governor().reserve(snapshots);
 }
 
-void Cache::stock_changed() {
+void Cache::stock_changed() noexcept {
   if (mode_ == Mode::kProd) governor_.stock_changed();
 }
 

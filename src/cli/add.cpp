@@ -6,7 +6,7 @@
 #include "cli/input_check.hpp"
 #include "cli/printable.hpp"
 #include "cli/progress_line.hpp"
-#include "cli/release_argument.hpp"
+#include "cli/source_argument.hpp"
 #include "control/json_codec.hpp"
 
 #include <fmt/format.h>
@@ -21,15 +21,27 @@ class AddCommand final : public Command {
     options.argument("NAME", "Where it stands below the mount point, as org/name.", request_.name);
     options.optional_argument("SOURCE",
                               "Where the truth is: file:///DIR, https://HOST/DIR/, "
-                              "https://HOST/FILE; with @REVISION after it, exactly that.",
-                              request_.source);
+                              "https://HOST/FILE, hf://ORG/NAME; with @REVISION after it, "
+                              "exactly that.",
+                              source_);
+    options.repeated_option(
+        {"--source", "SOURCE",
+         "Another source of the same files, given again for each: they are tried in order, also "
+         "in the middle of a file, and take each other's place where they prove the same sha256."},
+        given_.sources);
+    options.repeated_option(
+        {"--allow", "PATTERN",
+         "Take only files that match ('*' matches '/', too), given again for each pattern."},
+        given_.allow);
+    options.repeated_option({"--ignore", "PATTERN", "Leave out files that match, likewise."},
+                            given_.ignore);
     options.repeated_option(
         {"--part", "PART=SOURCE",
          "Instead of SOURCE, and given again for each part of a release: a PART with a '/' stands "
          "in that directory (adapters/x), any other (base, tokenizer) at the root."},
-        parts_);
+        given_.parts);
     options.repeated_option({"--overlay", "PART", "A part whose files take the place of others'."},
-                            overlays_);
+                            given_.overlays);
     options.option({"--expect", "SNAPSHOT_ID", "Refuse anything else."}, request_.expect);
     options.flag("--allow-missing", "Take it though a file is missing that its loader will need.",
                  request_.allow_missing);
@@ -37,10 +49,8 @@ class AddCommand final : public Command {
 
   ExitCode run(Context& context) override {
     check_name_argument(request_.name);
-    if (request_.source.empty() == parts_.empty()) {
-      throw UsageError("either a SOURCE or --part says where the model comes from");
-    }
-    if (!parts_.empty()) request_.source = release_argument(parts_, overlays_);
+    if (!source_.empty()) given_.sources.insert(given_.sources.begin(), source_);
+    request_.source = given_.reference();
     check_source_argument(request_.source);
     const api::Model model = add(context);
     if (context.json()) {
@@ -62,8 +72,8 @@ class AddCommand final : public Command {
   }
 
   api::AddRequest request_;
-  std::vector<std::string> parts_;
-  std::vector<std::string> overlays_;
+  std::string source_;
+  SourceArgument given_;
 };
 
 }  // namespace

@@ -3,8 +3,10 @@
 #include "cli/config_file.hpp"
 
 #include "base/error.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/nearest.hpp"
 #include "cli/setting_table.hpp"
+#include "cli/source_argument.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -89,11 +91,47 @@ std::string value_text(const Setting& setting, const json& value, const std::str
                              value.dump(-1, ' ', false, json::error_handler_t::replace)));
 }
 
+std::string text_of(const json& value, const std::string& origin, const std::string& place) {
+  if (!value.is_string()) refuse(origin, place + " must be text");
+  return value.get<std::string>();
+}
+
+/// "a", or ["a", "b"].
+std::vector<std::string> texts_of(const json& value, const std::string& origin,
+                                  const std::string& place) {
+  const auto is_text = [](const json& one) { return one.is_string(); };
+  if (value.is_string()) return {value.get<std::string>()};
+  if (!value.is_array() || !std::ranges::all_of(value, is_text)) {
+    refuse(origin, place + " must be text or a list of texts");
+  }
+  return value.get<std::vector<std::string>>();
+}
+
+/// {"base": SOURCE, ...} as PART=SOURCE each.
+std::vector<std::string> parts_of(const json& value, const std::string& origin,
+                                  const std::string& place) {
+  if (!value.is_object()) refuse(origin, place + R"( must be {"PART": "SOURCE"})");
+  std::vector<std::string> parts;
+  for (const auto& [part, source] : value.items()) {
+    parts.push_back(part + "=" + text_of(source, origin, fmt::format("{}.{}", place, part)));
+  }
+  return parts;
+}
+
 ModelSetting parse_model(const json& entry, const std::string& origin, const std::string& place) {
-  static constexpr std::array<std::string_view, 8> kKeys{
-      kNameKey, kSourceKey, kTenantKey, kExpectKey, "pin", "warm", "confirm", "allow_missing"};
+  static constexpr std::array<std::string_view, 12> kKeys{
+      kNameKey,  kSourceKey,      kTenantKey, kExpectKey, "pin",   "warm",
+      "confirm", "allow_missing", "allow",    "ignore",   "parts", "overlays"};
   if (!entry.is_object()) refuse(origin, place + " must be {\"name\", \"source\"}");
   ModelSetting model{.origin = origin, .declared = true};
+  SourceArgument given;
+  const auto list = [&](std::string_view key) -> std::vector<std::string>* {
+    return key == kSourceKey   ? &given.sources
+           : key == "allow"    ? &given.allow
+           : key == "ignore"   ? &given.ignore
+           : key == "overlays" ? &given.overlays
+                               : nullptr;
+  };
   for (const auto& [key, value] : entry.items()) {
     const std::string inner = fmt::format("{}.{}", place, key);
     const auto flag = std::ranges::find(kModelFlags, std::string_view(key), &ModelFlag::key);
@@ -102,17 +140,24 @@ ModelSetting parse_model(const json& entry, const std::string& origin, const std
     } else if (flag != kModelFlags.end()) {
       if (!value.is_boolean()) refuse(origin, inner + " must be true or false");
       model.*(flag->member) = value.get<bool>();
+    } else if (auto* const texts = list(key)) {
+      *texts = texts_of(value, origin, inner);
+    } else if (key == "parts") {
+      given.parts = parts_of(value, origin, inner);
     } else {
-      if (!value.is_string()) refuse(origin, inner + " must be text");
       std::string& text = key == kNameKey     ? model.name
-                          : key == kSourceKey ? model.source
                           : key == kExpectKey ? model.expect
                                               : model.tenant;
-      text = value.get<std::string>();
+      text = text_of(value, origin, inner);
     }
   }
-  if (!entry.contains(kNameKey) || !entry.contains(kSourceKey)) {
+  if (!entry.contains(kNameKey) || (given.sources.empty() && given.parts.empty())) {
     refuse(origin, place + " needs a \"name\" and a \"source\"");
+  }
+  try {
+    model.source = given.reference();
+  } catch (const UsageError& error) {
+    refuse(origin, fmt::format("{}: {}", place, error.what()));
   }
   return model;
 }
@@ -124,11 +169,6 @@ std::vector<ModelSetting> parse_models(const json& list, const std::string& orig
     models.push_back(parse_model(entry, origin, fmt::format("models[{}]", models.size())));
   }
   return models;
-}
-
-std::string text_of(const json& value, const std::string& origin, const std::string& place) {
-  if (!value.is_string()) refuse(origin, place + " must be text");
-  return value.get<std::string>();
 }
 
 Share share_of(const json& value, const std::string& origin, const std::string& place) {

@@ -66,6 +66,16 @@ std::string environment_section() {
                        roff(setting.name),
                        setting.kind == SettingKind::kBoolean ? ", true or false" : "");
   }
+  out += ".TP\n\\fBHF_TOKEN\\fR\nThe token for the Hugging Face Hub.\n";
+  out +=
+      ".TP\n\\fBHF_HOME\\fR\nIts directory: the token is in 'token' in there, where nothing else "
+      "says "
+      "where it is.\n";
+  for (const Setting& setting : setting_table()) {
+    if (setting.known_variable.empty()) continue;
+    out += fmt::format(".TP\n\\fB{}\\fR\nThe setting {}, as the Hub's own client knows it.\n",
+                       setting.known_variable, roff(setting.name));
+  }
   return out;
 }
 

@@ -119,7 +119,7 @@ Node::Node(Configuration configuration, Sockets sockets, keeper::Session session
       events_({.file = settings_.state / "events.jsonl", .file_bytes = settings_.event_log_size},
               clock_, log.named("events")),
       http_(http_options(settings_)),
-      sources_(http_),
+      sources_(http_, settings_.hub),
       records_(memory_),
       incarnations_(records_),
       reactions_(catalog_, incarnations_, last_errors_, log.named("fill"),

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/quantity.hpp"
+#include "snapshot/reference.hpp"
 
 #include <fmt/format.h>
 
@@ -123,6 +124,18 @@ std::filesystem::path absolute_path(const std::string& text) {
   // "/a/" names the same directory as "/a", and "<store>-state" must stand beside it.
   auto normal = path.lexically_normal();
   return normal.has_filename() ? normal : normal.parent_path();
+}
+
+std::string web_url(const std::string& text) {
+  const auto reference = snapshot::Reference::parse(text);
+  if (reference.scheme() != snapshot::Scheme::kHttp &&
+      reference.scheme() != snapshot::Scheme::kHttps) {
+    throw Error(Errc::kInvalid,
+                fmt::format("'{}' is no http(s) URL", snapshot::shown_source(text)));
+  }
+  std::string url = reference.text();
+  while (url.ends_with('/')) url.pop_back();
+  return url;
 }
 
 std::vector<std::filesystem::path> absolute_paths(const std::string& text) {
@@ -298,6 +311,15 @@ constexpr std::array kTable{
             "PEM file with the certificate authorities to trust. Default: the system's.",
             [](Settings& s, const std::string& t) { if (!t.empty()) s.ca_bundle = absolute_path(t); },
             [](const Settings& s) { return s.ca_bundle.string(); }},
+    Setting{"hf_endpoint", kText, "URL", "https://huggingface.co",
+            "The Hugging Face Hub, or a mirror of it, that hf:// sources are read from.",
+            [](Settings& s, const std::string& t) { s.hub.endpoint = web_url(t); },
+            [](const Settings& s) { return s.hub.endpoint; }, "HF_ENDPOINT"},
+    Setting{"hf_token_path", kText, "PATH", "",
+            "File with the token for it, read again when it changes; the daemon's user must be able to. "
+            "Where HF_TOKEN is set, that is the token.",
+            [](Settings& s, const std::string& t) { if (!t.empty()) s.hub.token_file = absolute_path(t); },
+            [](const Settings& s) { return s.hub.token_file.string(); }, "HF_TOKEN_PATH"},
 };
 // clang-format on
 

@@ -25,6 +25,8 @@ struct Setting {
   /// Error(kInvalid) saying what is wrong with the text.
   void (*apply)(Settings& settings, const std::string& text);
   std::string (*show)(const Settings& settings);
+  /// A variable of others' making that says the same, next to ours; empty: none.
+  std::string_view known_variable = {};
 };
 
 /// All settings but `models`, which is a list. In the order in which they are shown.

@@ -72,6 +72,11 @@ std::pair<std::string, std::string> text_and_origin(const Setting& setting,
   if (const auto text = variable_of(sources.environment, variable)) {
     return {*text, "environment " + variable};
   }
+  if (!setting.known_variable.empty()) {
+    if (const auto text = variable_of(sources.environment, setting.known_variable)) {
+      return {*text, fmt::format("environment {}", setting.known_variable)};
+    }
+  }
   if (const auto text = value_of(file.values, setting.name)) {
     return {*text, "file " + config_path(sources).path.string()};
   }
@@ -154,6 +159,20 @@ void work_out_what_was_left_open(Settings& settings, unsigned processors) {
   if (settings.fuse_threads == 0) settings.fuse_threads = std::clamp(processors, 2U, 16U);
 }
 
+/// As the Hub's own client finds its token, but for the file in a person's home.
+void find_hub_token(Settings& settings, const Values& environment) {
+  const auto implicit = variable_of(environment, "HF_HUB_DISABLE_IMPLICIT_TOKEN");
+  if (implicit && *implicit != "0") return;
+  for (const char* name : {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"}) {
+    if (settings.hub.token.empty())
+      settings.hub.token = variable_of(environment, name).value_or("");
+  }
+  const auto home = variable_of(environment, "HF_HOME");
+  if (settings.hub.token_file.empty() && home) {
+    settings.hub.token_file = std::filesystem::path(*home) / "token";
+  }
+}
+
 /// One inside the other would make wiping the store lose the state, or the store refuse its own
 /// files.
 void check_apart(const Settings& settings) {
@@ -221,6 +240,7 @@ LoadedSettings load_settings(const SettingSources& sources) {
   loaded.settings.models = all_models(sources, file);
   loaded.settings.tenants = with_models(file.tenants, loaded.settings.models);
   work_out_what_was_left_open(loaded.settings, sources.processors);
+  find_hub_token(loaded.settings, sources.environment);
   check_apart(loaded.settings);
   for (EffectiveSetting& effective : loaded.effective) {
     effective.value = find_setting(effective.name)->show(loaded.settings);

@@ -24,7 +24,7 @@ void refuse_own_mount(const snapshot::Reference& reference, const std::string& m
   if (reference.scheme() == snapshot::Scheme::kRelease) {
     const auto release = snapshot::Release::parse(reference.text());
     for (const snapshot::ReleasePart& part : release.parts()) {
-      refuse_own_mount(part.source, mountpoint);
+      for (const snapshot::Reference& source : part.sources) refuse_own_mount(source, mountpoint);
     }
   }
   if (reference.scheme() != snapshot::Scheme::kFile) return;

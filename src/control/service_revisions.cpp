@@ -39,7 +39,7 @@ Service::Candidate::~Candidate() {
 
 /// Of a source alone nobody knows what it has tomorrow.
 void Service::require_immutable(const snapshot::PinnedReference& reference) const {
-  if (!parts_.require_digest || reference.revision) return;
+  if (!parts_.require_digest || reference.fixed()) return;
   throw Error(
       Errc::kInvalid,
       fmt::format("{} may have something else tomorrow, and require_digest is set: name the "

@@ -85,7 +85,9 @@ BlobFillPtr BlobFill::create(std::shared_ptr<FillHost> host, Target target,
       state.memory = std::make_shared<MemoryWindow::Stream>(context.window);
     }
   });
-  self.partial_.emplace(std::move(partial), [&self] { self.host_->released(self); });
+  self.partial_.emplace(std::move(partial),
+                        SharedPartial::Callbacks{.free = [&self] { self.host_->released(self); },
+                                                 .given_back = [&self] { self.give_back(); }});
   return fill;
 }
 
@@ -302,6 +304,7 @@ void BlobFill::finish_hash() {
          .published = [self](const store::Blob& blob) { self->complete(&blob); },
          .failed = [self](const Error& error) { self->disk_failed(error); }});
   }
+  target_.source->refute(target_.file());
   fail(Error(Errc::kCorrupt, fmt::format("{} from {} has the digest {} instead of {}", name(),
                                          target_.source->describe(), found.hex(), expected->hex())),
        Ending::kQuarantine);
@@ -368,6 +371,10 @@ void BlobFill::fail(const Error& error, Ending ending) {
 void BlobFill::close(Ending ending, const std::string& reason) {
   partial_->close(ending, reason, host_->context().log);
   partial_->release();
+}
+
+void BlobFill::give_back() {
+  if (Room* const room = host_->context().options.room) room->given_back();
 }
 
 void BlobFill::write_again(const std::function<void()>& write) {

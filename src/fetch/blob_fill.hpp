@@ -166,6 +166,7 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   void complete(const store::Blob* published);
   void fail(const Error& error, Ending ending);
   void close(Ending ending, const std::string& reason);
+  void give_back();
   void close_for_now();
   [[nodiscard]] const std::string& name() const { return target_.file().path; }
 

@@ -22,6 +22,8 @@ class Room {
   /// where that does not help, and calls it once more, while nobody else is given that space;
   /// passes on what it throws. Waits for claims that are under way.
   virtual void write_again(const Target& target, const std::function<void()>& write) = 0;
+  /// What was claimed for some file is not kept, and is gone. Takes no lock.
+  virtual void given_back() noexcept = 0;
   /// A file is about to be fetched past the disk without a claim, since nothing is kept at all.
   virtual void streamed(const Target& target) = 0;
 };

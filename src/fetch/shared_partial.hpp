@@ -32,9 +32,13 @@ class SharedPartial {
   /// may throw. No lock is held around them.
   using Last = std::function<std::function<void()>(std::unique_ptr<store::PartialBlob>)>;
 
-  /// `blob` is null for a fill without a disk. `on_free` is called once, on any thread, when the
-  /// key is free; it must not throw.
-  SharedPartial(std::unique_ptr<store::PartialBlob> blob, std::function<void()> on_free);
+  /// Called on any thread; must not throw.
+  struct Callbacks {
+    std::function<void()> free;        ///< once: the key is free
+    std::function<void()> given_back;  ///< the blob is closed, and its place is not needed any more
+  };
+  /// `blob` is null for a fill without a disk.
+  SharedPartial(std::unique_ptr<store::PartialBlob> blob, Callbacks callbacks);
   SharedPartial(const SharedPartial&) = delete;
   SharedPartial& operator=(const SharedPartial&) = delete;
 
@@ -94,7 +98,7 @@ class SharedPartial {
   void leave();
   void run(Last last, std::unique_ptr<store::PartialBlob> blob);
 
-  const std::function<void()> on_free_;
+  const Callbacks callbacks_;
   Synchronized<State> state_;
 };
 

@@ -100,7 +100,7 @@ ResponseHead HttpClient::perform(const Request& request, const OnHead& on_head,
                                  const OnBody& on_body, std::stop_token stop) {
   check_headers(request.headers);
   check_headers({{"content-type", request.content_type}});
-  Hop hop{.url = Url::parse(request.url), .headers = request.headers};
+  Hop hop{.url = Url::parse(request.url), .headers = request.headers, .sent_by = request.sent_by};
   std::vector<std::string> visited;
   for (;;) {
     std::optional<std::string> location;

@@ -2,6 +2,8 @@
 // Copyright the weightfs authors
 #pragma once
 
+#include "net/url.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -36,6 +38,9 @@ struct Request {
   /// object go along (ranges, conditions, content negotiation): Authorization, Cookie and whatever
   /// else may be a secret stay behind. 0, and every other method, returns the 3xx itself.
   int max_redirects = 10;
+  /// Who gave us the URL, where that is somebody else than the origin in it or a person: then it
+  /// may not lead to this machine itself (net/redirect_target.hpp).
+  std::optional<Origin> sent_by = {};
   /// Instead of the client's.
   std::optional<std::chrono::milliseconds> stall_timeout;
 };

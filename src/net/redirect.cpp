@@ -3,6 +3,7 @@
 #include "net/redirect.hpp"
 
 #include "base/error.hpp"
+#include "net/redirect_target.hpp"
 
 #include <strings.h>
 #include <algorithm>
@@ -29,10 +30,19 @@ bool is_redirect(int status) noexcept {
 }
 
 Hop follow_redirect(const Hop& from, std::string_view location) {
-  Hop to{.url = from.url.resolve(location), .headers = {}};
+  Hop to{.url = from.url.resolve(location), .headers = {}, .sent_by = {}};
   if (from.url.origin().scheme == "https" && to.url.origin().scheme != "https") {
     throw Error(Errc::kInvalid, from.url.display() + " redirects from https to " +
                                     to.url.display() + ", which is refused");
+  }
+  if (from.url.origin() != to.url.origin()) {
+    to.sent_by = from.url.origin();
+    if (!may_lead_to(*to.sent_by, to.url.origin().host)) {
+      throw Error(Errc::kInvalid, from.url.display() + " redirects to " +
+                                      to.url.origin().authority() + ", which is refused");
+    }
+  } else {
+    to.sent_by = from.sent_by;
   }
   const bool same_origin = from.url.origin() == to.url.origin();
   std::ranges::copy_if(from.headers, std::back_inserter(to.headers), [&](const auto& header) {

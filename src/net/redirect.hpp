@@ -5,6 +5,7 @@
 #include "net/http_client.hpp"
 #include "net/url.hpp"
 
+#include <optional>
 #include <string_view>
 
 namespace weightfs::net {
@@ -13,6 +14,8 @@ namespace weightfs::net {
 struct Hop {
   Url url;
   Headers headers;
+  /// Who sent us here, where that is another origin.
+  std::optional<Origin> sent_by = {};
 };
 
 /// 301, 302, 303, 307, 308: what a GET or HEAD goes on from.
@@ -21,7 +24,8 @@ struct Hop {
 /// The hop that `location` leads to, with the headers that may go along: all of them within one
 /// origin, only those that describe the wanted object to another. A header that was left behind
 /// does not come back. Error(kInvalid) for https to http, other schemes, a user name in the URL,
-/// and garbage. Pure.
+/// addresses that nobody may send us to (net/redirect_target.hpp; those behind a name are seen when
+/// it is connected to), and garbage. Pure.
 [[nodiscard]] Hop follow_redirect(const Hop& from, std::string_view location);
 
 }  // namespace weightfs::net

@@ -3,6 +3,7 @@
 #include "net/transfer.hpp"
 
 #include "base/error.hpp"
+#include "net/redirect_target.hpp"
 
 #include <fcntl.h>
 #include <algorithm>
@@ -134,11 +135,9 @@ void Transfer::set_callbacks() {
                : CURL_WRITEFUNC_ERROR;
   };
   using Ready = int (*)(void*, char*, char*, int, int) noexcept;
-  const Ready on_ready = [](void* self, char*, char*, int, int) noexcept -> int {
-    auto* transfer = static_cast<Transfer*>(self);
-    transfer->connected_ = true;
-    transfer->last_progress_ = std::chrono::steady_clock::now();
-    return CURL_PREREQFUNC_OK;
+  const Ready on_ready = [](void* self, char* address, char*, int, int) noexcept -> int {
+    return static_cast<Transfer*>(self)->take_connection(address) ? CURL_PREREQFUNC_OK
+                                                                  : CURL_PREREQFUNC_ABORT;
   };
   set(easy_, CURLOPT_HEADERFUNCTION, on_header);
   set(easy_, CURLOPT_HEADERDATA, this);
@@ -252,12 +251,31 @@ void Transfer::throw_failure(CURLcode code) const {
   throw TransientError(Errc::kUnavailable, message);
 }
 
+bool Transfer::take_connection(const char* address) noexcept {
+  connected_ = true;
+  last_progress_ = std::chrono::steady_clock::now();
+  if (!hop_.sent_by || address == nullptr || may_lead_to(*hop_.sent_by, address)) return true;
+  try {
+    throw Error(Errc::kInvalid, hop_.sent_by->authority() + " sends to " +
+                                    hop_.url.origin().authority() + ", which is " + address +
+                                    ": refused");
+  } catch (...) {
+    thrown_ = std::current_exception();
+  }
+  return false;
+}
+
 bool Transfer::take_header(std::string_view line) noexcept {
   last_progress_ = std::chrono::steady_clock::now();
   try {
     if (!parser_.take_line(line)) return true;
     parser_.head().effective_url = hop_.url.text();
     body_ = on_head_(parser_.head());
+    // Nobody knows where it ends (RFC 9112, 6.3), and some who say nothing never end it.
+    const ResponseHead& head = parser_.head();
+    discarded_enough_ = body_ == Body::kDiscard && !head.header("content-length") &&
+                        !head.header("transfer-encoding");
+    if (discarded_enough_) return false;
   } catch (...) {
     thrown_ = std::current_exception();
     return false;

@@ -2,6 +2,8 @@
 // Copyright the weightfs authors
 #include "snapshot/pinned_reference.hpp"
 
+#include "snapshot/hub_reference.hpp"
+
 #include <fmt/format.h>
 
 namespace weightfs::snapshot {
@@ -20,7 +22,17 @@ std::string PinnedReference::text() const {
   return revision ? fmt::format("{}@{}", source.text(), revision->hex()) : source.text();
 }
 
+bool PinnedReference::fixed() const {
+  return revision || (source.scheme() == Scheme::kHf && HubReference::parse(source).is_commit());
+}
+
 std::string shown_reference(const Snapshot& snapshot) {
+  if (const Reference source = Reference::parse(snapshot.source());
+      source.scheme() == Scheme::kHf) {
+    HubReference hub = HubReference::parse(source);
+    hub.revision = snapshot.revision();
+    return hub.text();
+  }
   return fmt::format("{}@{}", shown_source(snapshot.source()),
                      snapshot.id() ? snapshot.id()->hex() : snapshot.key().hex());
 }

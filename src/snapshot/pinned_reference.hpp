@@ -22,12 +22,15 @@ struct PinnedReference {
 
   /// Error(kInvalid), as Reference::parse.
   [[nodiscard]] static PinnedReference parse(std::string_view text);
+  /// Whether it always means the same: it has a revision, or its source is a commit.
+  [[nodiscard]] bool fixed() const;
   /// Normalised; parse() of it gives the same.
   [[nodiscard]] std::string text() const;
 };
 
-/// What to write for exactly this snapshot: by its id, which it has wherever it is resolved; by its
-/// key as long as it is provisional. A query is left out (shown_source).
+/// What to write for exactly this snapshot: by its commit, where it is of the Hub; else by its id,
+/// which it has wherever it is resolved; by its key as long as it is provisional. A query is left
+/// out (shown_source).
 [[nodiscard]] std::string shown_reference(const Snapshot& snapshot);
 
 }  // namespace weightfs::snapshot

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "snapshot/byte_text.hpp"
+#include "snapshot/hub_reference.hpp"
 #include "snapshot/release.hpp"
 
 #include <fmt/format.h>
@@ -149,6 +150,8 @@ Reference Reference::parse(std::string_view text) {
     }
     if (found->scheme == Scheme::kHttp || found->scheme == Scheme::kHttps) {
       reference.locator_ = normal_url(text, rest, *found);
+    } else if (found->scheme == Scheme::kHf) {
+      reference.locator_ = HubReference::parse_locator(rest).text().substr(5);
     } else {
       if (rest.empty() || rest.starts_with('/')) {
         refuse(text, "names nothing after the scheme", found->example);
@@ -170,12 +173,23 @@ std::string shown_release(std::string_view text) {
   }
 }
 
+std::string shown_hub(std::string_view locator) {
+  try {
+    return HubReference::parse_locator(locator).text();
+  } catch (const Error&) {
+    return "hf://...";
+  }
+}
+
 }  // namespace
 
 std::string shown_source(std::string_view text) {
   const std::size_t separator = text.find("://");
   const bool has_scheme = separator != std::string_view::npos;
   if (has_scheme && lower(text.substr(0, separator)) == "file") return std::string(text);
+  // Its query is an endpoint, which has no secret.
+  if (has_scheme && lower(text.substr(0, separator)) == "hf")
+    return shown_hub(text.substr(separator + 3));
   if (has_scheme && lower(text.substr(0, separator + 3)) == kReleaseScheme) {
     return shown_release(text);
   }

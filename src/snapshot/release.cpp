@@ -30,7 +30,7 @@ bool is_plain(char c) noexcept {
 }
 
 void check_part_name(const std::string& name) {
-  if (name.empty() || !std::ranges::all_of(name, is_plain)) {
+  if (name.empty() || name.ends_with('-') || !std::ranges::all_of(name, is_plain)) {
     refuse(
         fmt::format("'{}' is no name for a part (letters, digits, '.', '_', '-' and '/')", name));
   }
@@ -47,15 +47,35 @@ std::string escaped(std::string_view source) {
   return text;
 }
 
-ReleasePart parse_part(std::string_view text) {
+/// What stands between the name of a part and "=".
+constexpr std::string_view kOperators = "!|+-";
+
+/// "NAME=SOURCE" and its like, added to the parts before it.
+void take(std::string_view text, std::vector<ReleasePart>& parts) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos) refuse(fmt::format("'{}' is not NAME=SOURCE", text));
-  std::string_view name = text.substr(0, equals);
-  const bool overlay = name.ends_with('!');
-  if (overlay) name.remove_suffix(1);
-  const std::optional<std::string> source = net::percent_decode(text.substr(equals + 1));
-  if (!source) refuse(fmt::format("the source of part '{}' has a '%' that means nothing", name));
-  return {.name = std::string(name), .source = Reference::parse(*source), .overlay = overlay};
+  std::string name(text.substr(0, equals));
+  char kind = '=';
+  if (!name.empty() && kOperators.find(name.back()) != std::string_view::npos) {
+    kind = name.back();
+    name.pop_back();
+  }
+  const std::optional<std::string> value = net::percent_decode(text.substr(equals + 1));
+  if (!value) refuse(fmt::format("what stands for part '{}' has a '%' that means nothing", name));
+  if (kind == '=' || kind == '!') {
+    parts.push_back({.name = name,
+                     .sources = {Reference::parse(*value)},
+                     .overlay = kind == '!',
+                     .selection = {}});
+    return;
+  }
+  const auto part = std::ranges::find(parts, name, &ReleasePart::name);
+  if (part == parts.end()) refuse(fmt::format("'{}' is about a part that is not there", text));
+  if (kind == '|') {
+    part->sources.push_back(Reference::parse(*value));
+  } else {
+    (kind == '+' ? part->selection.allow : part->selection.ignore).push_back(*value);
+  }
 }
 
 }  // namespace
@@ -71,7 +91,10 @@ Release::Release(std::vector<ReleasePart> parts) : parts_(std::move(parts)) {
     check_part_name(part.name);
     if (!names.insert(part.name).second)
       refuse(fmt::format("two parts have the name {}", part.name));
-    if (part.source.scheme() == Scheme::kRelease) refuse("a part of a release is no release");
+    if (part.sources.empty()) refuse(fmt::format("part {} has no source", part.name));
+    for (const Reference& source : part.sources) {
+      if (source.scheme() == Scheme::kRelease) refuse("a part of a release is no release");
+    }
   }
 }
 
@@ -81,28 +104,38 @@ Release Release::parse(std::string_view text) {
   std::vector<ReleasePart> parts;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find('&', begin), text.size());
-    parts.push_back(parse_part(text.substr(begin, end - begin)));
+    take(text.substr(begin, end - begin), parts);
     begin = end + 1;
   }
   return Release(std::move(parts));
 }
 
 std::string Release::text() const {
+  return written([](const Reference& source) { return source.text(); });
+}
+
+std::string Release::shown() const {
+  return written([](const Reference& source) { return shown_source(source.text()); });
+}
+
+std::string Release::written(std::string (*source)(const Reference&)) const {
   std::string text;
+  const auto add = [&](const ReleasePart& part, std::string_view kind, std::string_view value) {
+    text += fmt::format("{}{}{}={}", text.empty() ? "" : "&", part.name, kind, escaped(value));
+  };
   for (const ReleasePart& part : parts_) {
-    text += fmt::format("{}{}{}={}", text.empty() ? "" : "&", part.name, part.overlay ? "!" : "",
-                        escaped(part.source.text()));
+    for (std::size_t i = 0; i < part.sources.size(); ++i) {
+      add(part, i > 0 ? "|" : part.overlay ? "!" : "", source(part.sources[i]));
+    }
+    for (const std::string& pattern : part.selection.allow) add(part, "+", pattern);
+    for (const std::string& pattern : part.selection.ignore) add(part, "-", pattern);
   }
   return std::string(kReleaseScheme) + text;
 }
 
-std::string Release::shown() const {
-  std::string text;
-  for (const ReleasePart& part : parts_) {
-    text += fmt::format("{}{}{}={}", text.empty() ? "" : "&", part.name, part.overlay ? "!" : "",
-                        escaped(shown_source(part.source.text())));
-  }
-  return std::string(kReleaseScheme) + text;
+const ReleasePart* Release::whole() const noexcept {
+  const bool alone = parts_.size() == 1 && parts_.front().prefix().empty();
+  return alone ? &parts_.front() : nullptr;
 }
 
 }  // namespace weightfs::snapshot

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "snapshot/reference.hpp"
+#include "snapshot/selection.hpp"
 
 #include <string>
 #include <string_view>
@@ -12,20 +13,27 @@ namespace weightfs::snapshot {
 
 /// One part of a release: what a source has, at a place in the tree.
 struct ReleasePart {
-  /// Letters, digits, '.', '_', '-' and '/'. With a '/' it is the directory in which the part
-  /// stands ("adapters/x"), without one the part stands at the root ("base", "tokenizer").
+  /// Letters, digits, '.', '_', '-' (not at the end) and '/'. With a '/' it is the directory in
+  /// which the part stands ("adapters/x"), without one the part stands at the root ("base",
+  /// "tokenizer").
   std::string name;
-  Reference source;
+  /// The first, and others that have the same for when it fails. At least one.
+  std::vector<Reference> sources;
   bool overlay = false;  ///< its files take the place of others'
+  Selection selection;   ///< the files that are taken of it
 
   /// What the paths of its files begin with in the tree: "" or "adapters/x/".
   [[nodiscard]] std::string prefix() const;
   bool operator==(const ReleasePart&) const = default;
 };
 
-/// Several sources shown as one tree: base, tokenizer, adapters. Written as a reference,
-/// `release://NAME=SOURCE&NAME!=SOURCE`, where "!" makes an overlay and '%', '&' and blanks in a
-/// source are written as in a URL. A value.
+/// What is put together of sources: several shown as one tree (base, tokenizer, adapters), several
+/// that have the same, files chosen by patterns. Written as a reference, `release://` and, with '&'
+/// between them and '%', '&' and blanks written as in a URL:
+///   NAME=SOURCE    a part              NAME!=SOURCE    one that is an overlay
+///   NAME|=SOURCE   another source of it, tried after those before
+///   NAME+=PATTERN  files of it that are wanted; NAME-=PATTERN, that are not
+/// A value.
 class Release {
  public:
   /// Error(kInvalid) for no part, a name that is not valid or is there twice, a release within a
@@ -38,8 +46,12 @@ class Release {
   [[nodiscard]] std::string text() const;
   /// The same, of each source only what anybody may see (shown_source).
   [[nodiscard]] std::string shown() const;
+  /// The one part that is all of the tree; null where there is no such.
+  [[nodiscard]] const ReleasePart* whole() const noexcept;
 
  private:
+  [[nodiscard]] std::string written(std::string (*source)(const Reference&)) const;
+
   std::vector<ReleasePart> parts_;
 };
 

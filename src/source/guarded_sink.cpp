@@ -17,6 +17,10 @@ void GuardedSink::write(std::uint64_t offset, std::span<const std::byte> data) {
   rest_.begin = wanted.end;
 }
 
+void GuardedSink::skipped(std::uint64_t bytes) {
+  tell([&] { sink_.skipped(bytes); });
+}
+
 template <class Call>
 void GuardedSink::tell(const Call& call) {
   try {

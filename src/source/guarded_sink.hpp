@@ -26,6 +26,8 @@ class GuardedSink {
   /// lies before is dropped, and the sink told so; what lies behind is dropped; a gap is
   /// Error(kInternal).
   void write(std::uint64_t offset, std::span<const std::byte> data);
+  /// What a source within this one dropped of its own accord.
+  void skipped(std::uint64_t bytes);
 
  private:
   template <class Call>

@@ -53,6 +53,10 @@ class Source {
   /// before is forgotten.
   virtual void begin_afresh(const snapshot::File& /*file*/) {}
 
+  /// What read() sent of this file since begin_afresh() does not have its sha256. Who has other
+  /// places to read from does so then.
+  virtual void refute(const snapshot::File& /*file*/) {}
+
   /// False while the source was last seen to send whole files where ranges were asked for, from
   /// the head of such an answer on: one read of all that is missing then costs no more than a short
   /// one.

@@ -3,12 +3,17 @@
 #include "source/source_factory.hpp"
 
 #include "base/error.hpp"
+#include "snapshot/hub_reference.hpp"
 #include "snapshot/release.hpp"
 #include "source/file/file_source.hpp"
+#include "source/hf/hf_source.hpp"
 #include "source/http/http_source.hpp"
+#include "source/mirror/mirror_source.hpp"
 #include "source/release/release_source.hpp"
+#include "source/selection/selected_source.hpp"
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,18 +21,37 @@ namespace weightfs::source {
 
 namespace {
 
-SourcePtr make_release(const snapshot::Reference& reference, net::HttpClient& http) {
+/// What one part of a release is put together of; `reference` is what its snapshots are from.
+SourcePtr make_part(const snapshot::ReleasePart& part, const std::string& reference,
+                    net::HttpClient& http, HubPool& hubs) {
+  std::vector<SourcePtr> sources;
+  for (const snapshot::Reference& source : part.sources) {
+    sources.push_back(make_source(source, http, hubs));
+  }
+  SourcePtr made = sources.size() == 1
+                       ? sources.front()
+                       : std::make_shared<MirrorSource>(reference, std::move(sources));
+  if (part.selection.empty()) return made;
+  return std::make_shared<SelectedSource>(reference, std::move(made), part.selection);
+}
+
+SourcePtr make_release(const snapshot::Reference& reference, net::HttpClient& http, HubPool& hubs) {
   auto release = snapshot::Release::parse(reference.text());
+  const auto* const whole = release.whole();
+  const bool put_together =
+      whole != nullptr && (whole->sources.size() > 1 || !whole->selection.empty());
+  // Then its revision is the source's own.
+  if (put_together) return make_part(*whole, reference.text(), http, hubs);
   std::vector<SourcePtr> sources;
   for (const snapshot::ReleasePart& part : release.parts()) {
-    sources.push_back(make_source(part.source, http));
+    sources.push_back(make_part(part, reference.text(), http, hubs));
   }
   return std::make_shared<ReleaseSource>(std::move(release), std::move(sources));
 }
 
 }  // namespace
 
-SourcePtr make_source(const snapshot::Reference& reference, net::HttpClient& http) {
+SourcePtr make_source(const snapshot::Reference& reference, net::HttpClient& http, HubPool& hubs) {
   switch (reference.scheme()) {
     case snapshot::Scheme::kFile:
       return std::make_shared<FileSource>(reference);
@@ -35,14 +59,16 @@ SourcePtr make_source(const snapshot::Reference& reference, net::HttpClient& htt
     case snapshot::Scheme::kHttps:
       return std::make_shared<HttpSource>(reference, http);
     case snapshot::Scheme::kRelease:
-      return make_release(reference, http);
+      return make_release(reference, http, hubs);
     case snapshot::Scheme::kHf:
+      return std::make_shared<HfSource>(reference,
+                                        hubs.at(snapshot::HubReference::parse(reference).endpoint));
     case snapshot::Scheme::kOci:
     case snapshot::Scheme::kS3:
       break;
   }
   throw Error(Errc::kUnsupported,
-              reference.text() + ": this build reads file:// and http(s):// sources only");
+              reference.text() + ": this build reads file://, http(s):// and hf:// sources only");
 }
 
 }  // namespace weightfs::source

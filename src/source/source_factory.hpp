@@ -4,12 +4,14 @@
 
 #include "net/http_client.hpp"
 #include "snapshot/reference.hpp"
+#include "source/hf/hub_pool.hpp"
 #include "source/source.hpp"
 
 namespace weightfs::source {
 
-/// Makes the Source for a reference. `http` must outlive it. Error(kUnsupported) for a scheme that
-/// this build does not have. Touches neither disk nor network.
-[[nodiscard]] SourcePtr make_source(const snapshot::Reference& reference, net::HttpClient& http);
+/// Makes the Source for a reference. `http` and `hubs` must outlive it. Error(kUnsupported) for a
+/// scheme that this build does not have. Touches neither disk nor network.
+[[nodiscard]] SourcePtr make_source(const snapshot::Reference& reference, net::HttpClient& http,
+                                    HubPool& hubs);
 
 }  // namespace weightfs::source

@@ -4,10 +4,12 @@
 
 #include "base/synchronized.hpp"
 #include "net/http_client.hpp"
+#include "source/hf/hub_pool.hpp"
 #include "source/source.hpp"
 
 #include <map>
 #include <string>
+#include <utility>
 
 namespace weightfs::source {
 
@@ -15,7 +17,8 @@ namespace weightfs::source {
 /// Thread-safe. `http` must outlive it and its sources.
 class SourcePool {
  public:
-  explicit SourcePool(net::HttpClient& http) : http_(http) {}
+  explicit SourcePool(net::HttpClient& http, HubAccess hub = {})
+      : http_(http), hubs_(http, std::move(hub)) {}
 
   /// Made where it is not there yet; touches neither disk nor network. Error: kInvalid,
   /// kUnsupported.
@@ -23,6 +26,7 @@ class SourcePool {
 
  private:
   net::HttpClient& http_;
+  HubPool hubs_;
   Synchronized<std::map<std::string, SourcePtr>> sources_;  ///< by normalised reference
 };
 

@@ -151,15 +151,20 @@ class NginxOrigin:
 
     def coverage(self, path, size):
         """How often each byte of a file was sent: (fewest, most) times."""
-        events = []
-        for request in self.requests(path):
-            if request.sent:
-                events += [(request.begin, 1), (min(request.end, size), -1)]
-        fewest, most, depth, position = None, 0, 0, 0
-        for offset, change in sorted(events) + [(size, 0)]:
-            if offset > position:
-                fewest = depth if fewest is None else min(fewest, depth)
-                most = max(most, depth)
-                position = offset
-            depth += change
-        return fewest or 0, most
+        return coverage(self.requests(path), size)
+
+
+def coverage(requests, size):
+    """How often each byte of a file of this size was sent by requests for it: (fewest, most) times."""
+    events = []
+    for request in requests:
+        if request.sent:
+            events += [(request.begin, 1), (min(request.end, size), -1)]
+    fewest, most, depth, position = None, 0, 0, 0
+    for offset, change in sorted(events) + [(size, 0)]:
+        if offset > position:
+            fewest = depth if fewest is None else min(fewest, depth)
+            most = max(most, depth)
+            position = offset
+        depth += change
+    return fewest or 0, most

@@ -3,20 +3,15 @@
 #include "source/http/listing.hpp"
 
 #include "base/error.hpp"
-#include "base/synchronized.hpp"
-#include "base/thread.hpp"
 #include "net/percent_encoding.hpp"
 #include "snapshot/byte_text.hpp"
 #include "snapshot/manifest.hpp"
 #include "source/error_context.hpp"
 #include "source/http/object_info.hpp"
 #include "source/http/status.hpp"
+#include "source/side_by_side.hpp"
 
-#include <algorithm>
-#include <atomic>
-#include <exception>
 #include <optional>
-#include <thread>
 
 namespace weightfs::source {
 
@@ -52,60 +47,21 @@ std::optional<std::string> fetch_document(net::HttpClient& http, const net::Url&
   }
 }
 
-/// Fills in sizes and times, on several threads, each of which takes the next file until one fails.
-class SizeQuestions {
- public:
-  SizeQuestions(net::HttpClient& http, const net::Url& directory,
-                std::vector<snapshot::File>& files, const std::stop_token& stop)
-      : http_(http),
-        directory_(directory),
-        files_(files),
-        forward_(stop, [this]() noexcept { stop_.request_stop(); }) {}
-
-  void ask_all() {
-    {
-      std::vector<std::jthread> threads;
-      for (std::size_t i = 0; i < std::min(kMaxAsking, files_.size()); ++i) {
-        threads.push_back(start_thread("http-head-" + std::to_string(i),
-                                       [this](const std::stop_token&) { ask_in_turn(); }));
-      }
-    }
-    failure_.with([](const std::exception_ptr& failure) {
-      if (failure) std::rethrow_exception(failure);
-    });
-  }
-
- private:
-  void ask_in_turn() noexcept {
+/// Fills in sizes and times.
+void ask_for_sizes(net::HttpClient& http, const net::Url& directory,
+                   std::vector<snapshot::File>& files, const std::stop_token& stop) {
+  const auto ask = [&](std::size_t index, const std::stop_token& end) {
+    snapshot::File& file = files[index];
     try {
-      for (std::size_t i = next_++; i < files_.size(); i = next_++) ask(files_[i]);
-    } catch (...) {
-      failure_.with([](std::exception_ptr& failure) {
-        if (!failure) failure = std::current_exception();  // later ones are "cancelled"
-      });
-      stop_.request_stop();
-    }
-  }
-
-  void ask(snapshot::File& file) {
-    try {
-      const ObjectInfo info =
-          ask_about(http_, url_of(directory_, file.path).text(), stop_.get_token());
+      const ObjectInfo info = ask_about(http, url_of(directory, file.path).text(), end);
       file.size = info.validator.length;
       file.mtime = info.mtime;
     } catch (...) {
       rethrow_with(snapshot::printable(file.path) + ", listed in SHA256SUMS");
     }
-  }
-
-  net::HttpClient& http_;
-  const net::Url& directory_;
-  std::vector<snapshot::File>& files_;  ///< each element is one thread's
-  std::atomic<std::size_t> next_{0};
-  Synchronized<std::exception_ptr> failure_;
-  std::stop_source stop_;
-  std::stop_callback<std::function<void()>> forward_;
-};
+  };
+  side_by_side("http-head", kMaxAsking, files.size(), stop, ask);
+}
 
 }  // namespace
 
@@ -132,7 +88,7 @@ Listing list_directory(net::HttpClient& http, const net::Url& directory,
   if (const auto checksums = fetch_document(http, url_of(directory, snapshot::kChecksumsName),
                                             Ending::kByHttp, stop, forbidden)) {
     std::vector<snapshot::File> files = snapshot::parse_checksums(*checksums);
-    SizeQuestions(http, directory, files, stop).ask_all();
+    ask_for_sizes(http, directory, files, stop);
     return {std::string(snapshot::kChecksumsName), std::move(files)};
   }
   const std::string where = directory.display() + " has neither " +

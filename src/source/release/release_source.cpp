@@ -65,6 +65,10 @@ void ReleaseSource::begin_afresh(const File& file) {
   if (const auto part = known_home(file.path)) sources_[*part]->begin_afresh(within(*part, file));
 }
 
+void ReleaseSource::refute(const File& file) {
+  if (const auto part = known_home(file.path)) sources_[*part]->refute(within(*part, file));
+}
+
 bool ReleaseSource::serves_ranges() const noexcept {
   return std::ranges::all_of(sources_, &Source::serves_ranges);
 }

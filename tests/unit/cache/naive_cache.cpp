@@ -351,7 +351,10 @@ NaiveCache::Answer NaiveCache::claim(const SnapshotPtr& snapshot, std::size_t fi
     refuse(last_);
     return Answer::kStreamed;
   }
-  if (fails > 0 && !make_room(claim, used_bytes())) return Answer::kDiskFull;
+  // The more that is asked for first, beyond the file's own size, is more than all there is here.
+  Claim more = claim;
+  more.bytes = std::max<std::uint64_t>(claim.bytes, 1);
+  if (fails > 0 && !make_room(more, used_bytes())) return Answer::kDiskFull;
   if (fails > 1) return Answer::kDiskFull;
   touch(key, area);
   stock.put(content, size, Presence::kFilling);

@@ -190,6 +190,10 @@ TEST_CASE("a bad value is refused where it stands") {
         R"({"models": {}})",
         R"({"models": [1]})",
         R"({"models": [{"name": "a"}]})",
+        R"({"models": [{"name": "a", "source": ["b", 1]}]})",
+        R"({"models": [{"name": "a", "source": ["file:///b", "nowhere"]}]})",
+        R"({"models": [{"name": "a", "source": "file:///b", "parts": {"x": "file:///c"}}]})",
+        R"({"models": [{"name": "a", "parts": {"x": "file:///c"}, "allow": ["*"]}]})",
         R"({"models": [{"name": 1, "source": "b"}]})",
         R"({"models": [{"name": "a", "source": "b"}, {"name": "a", "source": "c"}]})",
         R"({"store": "/a", "state": "/a/b"})",
@@ -268,4 +272,17 @@ TEST_CASE("one setting alone is not stopped by mistakes in others") {
   const EffectiveSetting setting = load_setting("socket", sources.value);
   CHECK(setting.value == "/run/flag.sock");
   CHECK(setting.origin == "flag --socket");
+}
+
+TEST_CASE("a model of the configuration may have several sources, patterns, or parts") {
+  const auto source = [](const std::string& entry) {
+    return load_settings(Sources(R"({"models": [{"name": "a", )" + entry + "}]}").value)
+        .settings.models.at(0)
+        .source;
+  };
+  CHECK(source(R"("source": ["hf://org/a", "https://h/a/"], "allow": "*.json", "ignore": ["x"])") ==
+        "release://base=hf://org/a&base|=https://h/a/&base+=*.json&base-=x");
+  CHECK(source(R"("parts": {"base": "file:///b", "t": "file:///t"}, "overlays": ["t"])") ==
+        "release://base=file:///b&t!=file:///t");
+  CHECK(source(R"("source": ["file:///b"])") == "file:///b");
 }

@@ -35,6 +35,7 @@ class Evicting final : public Room {
     take();
     return true;
   }
+  void given_back() noexcept override { ++returns; }
   void streamed(const Target&) override {}
   void write_again(const Target&, const std::function<void()>& write) override {
     const std::lock_guard turn(turn_);
@@ -44,6 +45,7 @@ class Evicting final : public Room {
   }
   std::atomic<bool> can{true};
   std::atomic<unsigned> asked{0};
+  std::atomic<unsigned> returns{0};
 
  private:
   const LoopFilesystem& disk_;

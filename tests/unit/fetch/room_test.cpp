@@ -13,6 +13,7 @@ constexpr std::uint64_t kSize = 4 * kMiB;
 
 class SwitchedRoom final : public Room {
  public:
+  void given_back() noexcept override { ++returns; }
   void streamed(const Target&) override { ++passed; }
   bool claim(const Target&, const std::function<void()>& take) override {
     ++claims;
@@ -23,6 +24,7 @@ class SwitchedRoom final : public Room {
   std::atomic<bool> admits{true};
   std::atomic<unsigned> claims{0};
   std::atomic<unsigned> passed{0};
+  std::atomic<unsigned> returns{0};
 };
 
 class WithRoom : public FetchFixture {

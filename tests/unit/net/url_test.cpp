@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "net/percent_encoding.hpp"
 #include "net/redirect.hpp"
+#include "net/redirect_target.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <string>
@@ -130,4 +131,33 @@ TEST_CASE("redirects never go from https to http, nor out of HTTP, nor nowhere")
   CHECK(follow("http://h/a", "https://h/a").url.origin().scheme == "https");
   CHECK(follow("http://h/a", "https://h/a").headers == kHarmless);
   CHECK(follow("https://h/a", "/b?u=http:///x").url.query() == "u=http:///x");
+}
+
+TEST_CASE("nobody may send us to this machine itself, or to its cloud's metadata") {
+  const auto origin = [](const char* url) { return Url::parse(url).origin(); };
+  const Origin far = origin("https://hub.example"), near = origin("http://127.0.0.1:8080");
+  for (const char* address :
+       {"169.254.169.254", "169.254.0.1", "fe80::1%eth0", "[fe80::1]", "fd00:ec2::254",
+        "::ffff:169.254.169.254", "100.100.100.200", "0.0.0.0", "::"}) {
+    INFO(address);
+    CHECK(!may_lead_to(far, address));
+    CHECK(!may_lead_to(near, address));
+  }
+  for (const char* address : {"127.0.0.1", "127.8.8.8", "::1", "[::1]", "::ffff:127.0.0.1"}) {
+    INFO(address);
+    CHECK(!may_lead_to(far, address));
+    CHECK(may_lead_to(near, address));
+  }
+  for (const char* address :
+       {"10.0.0.1", "192.168.1.1", "8.8.8.8", "2001:db8::1", "cdn.example", ""}) {
+    INFO(address);
+    CHECK(may_lead_to(far, address));
+  }
+  const Hop hop{.url = Url::parse("http://hub.example/a"), .headers = {}};
+  CHECK_THROWS_AS(follow_redirect(hop, "http://169.254.169.254/latest/"), Error);
+  CHECK_THROWS_AS(follow_redirect(hop, "http://[::1]/"), Error);
+  CHECK(!follow_redirect(hop, "/b").sent_by);
+  CHECK(follow_redirect(hop, "http://cdn.example/b").sent_by == hop.url.origin());
+  CHECK(follow_redirect(follow_redirect(hop, "http://cdn.example/b"), "/c").sent_by ==
+        hop.url.origin());
 }

@@ -41,7 +41,11 @@ TEST_CASE("references are taken apart and normalised") {
       {"https://host?list=1", Scheme::kHttps, "host/?list=1", "https://host/?list=1"},
       {"HTTPS://h/F.gguf?x=a@b", Scheme::kHttps, "h/F.gguf?x=a@b", "https://h/F.gguf?x=a@b"},
       {"http://[::1]:80/x", Scheme::kHttp, "[::1]:80/x", "http://[::1]:80/x"},
-      {"hf://org/name@main", Scheme::kHf, "org/name@main", "hf://org/name@main"},
+      {"hf://org/name@main", Scheme::kHf, "org/name", "hf://org/name"},
+      {"hf://datasets/org/name@refs/pr/1", Scheme::kHf, "datasets/org/name@refs/pr/1",
+       "hf://datasets/org/name@refs/pr/1"},
+      {"hf://models/gpt2?endpoint=https://Mirror/", Scheme::kHf, "gpt2?endpoint=https://mirror",
+       "hf://gpt2?endpoint=https://mirror"},
       {"oci://host/repo:tag", Scheme::kOci, "host/repo:tag", "oci://host/repo:tag"},
       {"s3://bucket/Prefix/", Scheme::kS3, "bucket/Prefix/", "s3://bucket/Prefix/"},
   };
@@ -81,7 +85,15 @@ TEST_CASE("a reference that is wrong is refused with what is wrong and an exampl
       {"http://host/a\\b", "backslash"},
       {"https://host/x#part", "fragment"},
       {"https://host#part", "fragment"},
-      {"hf://", "names nothing"},
+      {"hf://", "names no repository"},
+      {"hf://a/b/c", "names no repository"},
+      {"hf://a/../b", "names no repository"},
+      {"hf://a--b", "names no repository"},
+      {"hf://a/b@", "no valid revision"},
+      {"hf://a/b@x..y", "no valid revision"},
+      {"hf://a/b@refs//pr", "no valid revision"},
+      {"hf://a/b?token=x", "a query that is not"},
+      {"hf://a/b?endpoint=file:///x", "no http(s) URL"},
       {"s3:///prefix", "names nothing"},
       {"http://host/" + std::string(10'000, 'x'), "too long"},
   };
@@ -131,8 +143,7 @@ TEST_CASE("what is shown of a source holds no secret") {
   CHECK(snapshot::shown_source("https://host?s3cret") == "https://host?...");
   CHECK(snapshot::shown_source("https://user:s3cret@host/x") == "https://...@host/x");
   CHECK(snapshot::shown_source("s3://id:s3cret@bucket/x@1/") == "s3://...@bucket/x@1/");
-  for (const char* plain :
-       {"http://host/m@1/", "hf://org/name@main", "file:///a?b@c/d#e", "", "x"}) {
+  for (const char* plain : {"http://host/m@1/", "hf://org/name@v1", "file:///a?b@c/d#e", "", "x"}) {
     CHECK(snapshot::shown_source(plain) == plain);
   }
 }

@@ -11,20 +11,22 @@ using weightfs::Errc;
 using weightfs::Error;
 using weightfs::net::HttpClient;
 using weightfs::snapshot::Reference;
+using weightfs::source::HubPool;
 using weightfs::source::make_source;
 using weightfs::source::SourcePool;
 using weightfs::test::failure_of;
 
 TEST_CASE("references that no HTTP source can have are refused") {
   HttpClient http({});
+  HubPool hubs(http, {});
   for (const char* text : {"http://h/dir/?token=x", "http://h/..", "http://h/a%2Fb",
                            "http://h/a%00b", "http://h/%zz"}) {
     INFO(text);
-    CHECK(failure_of([&] { static_cast<void>(make_source(Reference::parse(text), http)); })->code ==
+    CHECK(failure_of([&] { static_cast<void>(make_source(Reference::parse(text), http, hubs)); })->code ==
           Errc::kInvalid);
   }
   CHECK(failure_of([&] {
-          static_cast<void>(make_source(Reference::parse("s3://bucket/x"), http));
+          static_cast<void>(make_source(Reference::parse("s3://bucket/x"), http, hubs));
         })->code == Errc::kUnsupported);
 }
 
@@ -36,5 +38,6 @@ TEST_CASE("a pool has one source for each reference, however it is written") {
   CHECK(pool.get("http://host/dir2/") != first);
   CHECK(pool.get("file:///data/x/") == pool.get("file:///data//x"));
   CHECK_THROWS_AS(pool.get("nonsense"), Error);
-  CHECK_THROWS_AS(pool.get("hf://org/name"), Error);
+  CHECK(pool.get("hf://org/name") == pool.get("hf://models/org/name@main"));
+  CHECK_THROWS_AS(pool.get("oci://host/name"), Error);
 }

@@ -46,12 +46,13 @@ class Places {
     std::string text = "release://";
     for (const char c : parts)
       text += c == '=' ? "=file://" + root_.string() + "/" : std::string(1, c);
-    return make_source(snapshot::Reference::parse(text), http_);
+    return make_source(snapshot::Reference::parse(text), http_, hubs_);
   }
 
  private:
   fs::path root_;
   net::HttpClient http_{net::HttpClientOptions{}};
+  HubPool hubs_{http_, {}};
 };
 
 std::string content(Source& source, const Snapshot& snapshot, const std::string& path) {

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the weightfs authors
+#include "source/hf/hub_pool.hpp"
+
+#include "net/url.hpp"
+
+#include <utility>
+
+namespace weightfs::source {
+
+namespace {
+
+HubAccess normal(HubAccess access) {
+  while (access.endpoint.ends_with('/')) access.endpoint.pop_back();
+  static_cast<void>(net::Url::parse(access.endpoint));
+  return access;
+}
+
+}  // namespace
+
+HubPool::HubPool(net::HttpClient& http, HubAccess access)
+    : http_(http), access_(normal(std::move(access))), token_(access_.token, access_.token_file) {
+}
+
+std::shared_ptr<Hub> HubPool::at(const std::string& endpoint) {
+  const bool usual = endpoint.empty() || endpoint == access_.endpoint;
+  const std::string& address = usual ? access_.endpoint : endpoint;
+  return hubs_.with([&](auto& hubs) {
+    std::shared_ptr<Hub>& hub = hubs[address];
+    if (!hub) {
+      hub = std::make_shared<Hub>(
+          http_, HubClient::Options{.endpoint = address, .patience = access_.patience},
+          usual ? &token_ : nullptr);
+    }
+    return hub;
+  });
+}
+
+}  // namespace weightfs::source
