@@ -45,7 +45,7 @@ TEST_CASE("a successor understands the node ids that its predecessor gave out", 
   CHECK(fixture.daemon->filesystem.counters().open_files == 0);
 }
 
-TEST_CASE("who holds what was streamed reads on with a successor that would keep it", "[fuse]") {
+TEST_CASE("who holds what was streamed reads on with a successor that keeps what it fetches", "[fuse]") {
   Fixture fixture;
   REQUIRE(fixture.kernel.init().error == 0);
   fixture.daemon->wait_until_ready();
@@ -57,7 +57,6 @@ TEST_CASE("who holds what was streamed reads on with a successor that would keep
   fixture.daemon->wait_until_ready();
   REQUIRE(fixture.daemon->fetcher->keep() == fetch::Keep::kStore);
   CHECK(fixture.read_all(node) == weights());
-  CHECK(fixture.daemon->store->usage().partial_bytes == 0);
   fixture.release(node);
 }
 
