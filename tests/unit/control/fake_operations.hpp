@@ -99,6 +99,20 @@ class FakeOperations final : public control::Operations {
     pass_gate(job, {"fetching", 5, 10});
     return {.name = name, .changed = true, .from = "old", .to = "new"};
   }
+  api::ImportResult import_files(const api::ImportRequest& request,
+                                 const control::Job& job) override {
+    std::string call = "import " + request.directory;
+    for (const std::string& name : request.names) call += " " + name;
+    if (request.link) call += " link";
+    if (request.dry_run) call += " dry";
+    record(call);
+    pass_gate(job, {"importing", 1, 2});
+    return {.dry_run = request.dry_run,
+            .taken = {.files = 1, .bytes = 7},
+            .copied = {.files = 1, .bytes = 7},
+            .files = {{.path = "/d/x", .file = "org/m/x", .size = 7, .how = "copied"}},
+            .faults = {{.path = "/d/y", .code = "permission", .message = "no"}}};
+  }
   api::VerifyResult verify(const std::string& name, const control::Job& job) override {
     record("verify " + name);
     pass_gate(job, {"verifying", 1, 2});
