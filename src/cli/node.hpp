@@ -103,6 +103,7 @@ class Node final : public control::MountView, private cache::EvictionObserver {
   void start(control::ListenSocket control, const Log& log);
   void close_lost_backings();
   void discard_orphans();
+  void warn_of_excess();
   void on_ready();
   void probe_passthrough();
   void volume_returned();
@@ -113,6 +114,7 @@ class Node final : public control::MountView, private cache::EvictionObserver {
   const Log log_;
   const SystemClock clock_;
   std::atomic<bool> ready_ = false;  ///< the kernel has answered
+  Synchronized<std::string> excess_told_;
   keeper::KeeperClient keeper_;
   keeper::Session session_handle_;
   keeper::SessionMemory memory_;

@@ -43,7 +43,7 @@ class Importer {
     How how = How::kCopy;
     DryRun dry_run = DryRun::kNo;
     unsigned hashers = 2;
-    unsigned files_at_once = 8;
+    unsigned files_at_once = 16;  ///< small ones wait for flushes, which they share
   };
 
   enum class Outcome : std::uint8_t {

@@ -59,6 +59,10 @@ void LocalCopy::refute(const snapshot::File& file) {
   if (!is_copied(file) || changed_) origin_->refute(file);
 }
 
+bool LocalCopy::has_others(const snapshot::File& file) const {
+  return (!is_copied(file) || changed_) && origin_->has_others(file);
+}
+
 bool LocalCopy::serves_ranges() const noexcept {
   return !changed_ || origin_->serves_ranges();
 }
