@@ -218,6 +218,7 @@ void Node::start(control::ListenSocket control, const Log& log) {
       .require_digest = settings_.require_digest,
       .flip_wait = settings_.flip_wait,
       .event_log = &events_,
+      .hash_threads = settings_.hash_threads,
   });
   router_ = std::make_unique<control::Router>(*service_, log.named("control"));
   at_run_time_.with([&](AtRunTime& now) {
