@@ -54,7 +54,7 @@ class Transfer {
   [[nodiscard]] CURLcode result_of(CURLM* multi) const;
   void finish(CURLcode code);
   [[noreturn]] void throw_failure(CURLcode code) const;
-  [[nodiscard]] bool take_connection(const char* address) noexcept;
+  [[nodiscard]] bool take_connection(const char* address, int port) noexcept;
   [[nodiscard]] bool take_header(std::string_view line) noexcept;
   [[nodiscard]] bool take_body(std::span<const std::byte> data) noexcept;
 
