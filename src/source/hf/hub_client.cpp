@@ -230,10 +230,11 @@ Credential HubClient::credential_for(const net::Url& url) const {
 
 HubQuestion HubClient::question(const HubReference& reference, const std::string& revision,
                                 const std::string& path) const {
+  const Credential credential = credential_for(endpoint_);
   return {.repository = std::string(prefix(reference.kind)) + reference.repository,
           .revision = revision,
           .path = path,
-          .token_origin = credential_for(endpoint_).origin};
+          .token_origin = credential.headers.empty() ? "" : credential.origin};
 }
 
 HubClient::Answer HubClient::ask(const net::Url& url, std::uint64_t limit,
