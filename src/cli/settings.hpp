@@ -74,9 +74,9 @@ struct Settings {
   bool allow_network_store{};
   std::uint64_t event_log_size{};  ///< bytes
   LogLevel log_level{};
-  std::filesystem::path ca_bundle;  ///< empty: the system's
+  std::filesystem::path ca_bundle;           ///< empty: the system's
   source::Credentials::Options credentials;  ///< their file; the environment is shown nowhere
-  source::HubAccess hub;            ///< its token, if any, is the environment's: shown nowhere
+  source::HubAccess hub;  ///< its token, if any, is the environment's: shown nowhere
   std::vector<ModelSetting> models;
   std::vector<cache::Tenant> tenants;
 

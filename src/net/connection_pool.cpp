@@ -30,9 +30,8 @@ MultiHandle ConnectionPool::acquire(const Peer& peer) {
   std::vector<Idle> surplus;
   idle_.with([&](std::deque<Idle>& idle) {
     surplus = take_surplus(idle);
-    const auto last = std::ranges::find_if(idle.rbegin(), idle.rend(), [&](const Idle& candidate) {
-      return candidate.peer == peer;
-    });
+    const auto last = std::ranges::find_if(
+        idle.rbegin(), idle.rend(), [&](const Idle& candidate) { return candidate.peer == peer; });
     if (last == idle.rend()) return;
     found = std::move(last->handle);
     idle.erase(std::next(last).base());

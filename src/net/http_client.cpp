@@ -101,7 +101,10 @@ ResponseHead HttpClient::perform(const Request& request, const OnHead& on_head,
                                  const OnBody& on_body, std::stop_token stop) {
   check_headers(request.headers);
   check_headers({{"content-type", request.content_type}});
-  Hop hop{.url = Url::parse(request.url), .headers = request.headers, .tls = request.tls, .sent_by = request.sent_by};
+  Hop hop{.url = Url::parse(request.url),
+          .headers = request.headers,
+          .tls = request.tls,
+          .sent_by = request.sent_by};
   std::vector<std::string> visited;
   for (;;) {
     std::optional<std::string> location;

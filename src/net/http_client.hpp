@@ -42,8 +42,8 @@ struct Request {
   /// Who gave us the URL, where that is somebody else than the origin in it or a person: then it
   /// may not lead to this machine itself (net/redirect_target.hpp).
   std::optional<Origin> sent_by = {};
-  /// For the URL's own origin: where a redirect leads to another, the client's authorities count and
-  /// no certificate is shown.
+  /// For the URL's own origin: where a redirect leads to another, the client's authorities count
+  /// and no certificate is shown.
   TlsIdentity tls = {};
   /// Instead of the client's.
   std::optional<std::chrono::milliseconds> stall_timeout;

@@ -27,9 +27,9 @@ struct Hop {
 
 /// The hop that `location` leads to, with what may go along: all headers and the TLS identity
 /// within one origin, only the headers that describe the wanted object to another. What was left
-/// behind does not come back. Error(kInvalid) for https to http, other schemes, a user name in the URL,
-/// addresses that nobody may send us to (net/redirect_target.hpp; those behind a name are seen when
-/// it is connected to), and garbage. Pure.
+/// behind does not come back. Error(kInvalid) for https to http, other schemes, a user name in the
+/// URL, addresses that nobody may send us to (net/redirect_target.hpp; those behind a name are seen
+/// when it is connected to), and garbage. Pure.
 [[nodiscard]] Hop follow_redirect(const Hop& from, std::string_view location);
 
 }  // namespace weightfs::net

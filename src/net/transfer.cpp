@@ -168,7 +168,7 @@ void Transfer::set_callbacks() {
   using Ready = int (*)(void*, char*, char*, int, int) noexcept;
   const Ready on_ready = [](void* self, char* address, char*, int port, int) noexcept -> int {
     return static_cast<Transfer*>(self)->take_connection(address, port) ? CURL_PREREQFUNC_OK
-                                                                  : CURL_PREREQFUNC_ABORT;
+                                                                        : CURL_PREREQFUNC_ABORT;
   };
   set(easy_, CURLOPT_HEADERFUNCTION, on_header);
   set(easy_, CURLOPT_HEADERDATA, this);
@@ -265,8 +265,9 @@ void Transfer::finish(CURLcode code) {
               socket != CURL_SOCKET_BAD;
 }
 
-void Transfer::throw_failure(CURLcode code) const {
-  const std::string message = hop_.url.origin().authority() + ": " + failure_text(code, error_text_);
+void Transfer::throw_failure(CURLcode code) {
+  const std::string message =
+      hop_.url.origin().authority() + ": " + failure_text(code, error_text_);
   const auto is_one_of = [code](auto... codes) { return ((code == codes) || ...); };
   if (code == CURLE_OUT_OF_MEMORY) throw std::bad_alloc();
   if (code == CURLE_OPERATION_TIMEDOUT) throw TransientError(Errc::kTimedOut, message);
@@ -279,7 +280,12 @@ void Transfer::throw_failure(CURLcode code) const {
   if (is_one_of(CURLE_SSL_CACERT_BADFILE, CURLE_URL_MALFORMAT, CURLE_LOGIN_DENIED)) {
     throw Error(Errc::kInvalid, message);
   }
-  throw TransientError(Errc::kUnavailable, message);
+  // With TLS 1.3 a server that closes at once may take the alert that says why along.
+  const bool may_be_refused = !hop_.tls.certificate.empty() && parser_.head().status == 0;
+  throw TransientError(Errc::kUnavailable,
+                       may_be_refused ? message + " (if it does not take the client certificate " +
+                                            hop_.tls.certificate + ", this is how it says so)"
+                                      : message);
 }
 
 bool Transfer::take_connection(const char* address, int port) noexcept {

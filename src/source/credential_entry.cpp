@@ -26,10 +26,21 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kListKey = "credentials";
-constexpr std::array<std::string_view, 15> kKeys = {
-    "url",    "token",     "token_file", "token_env",          "username",
-    "header", "password",  "value",      "password_file",      "password_env",
-    "value_file", "value_env", "client_certificate", "client_key", "ca_bundle"};
+constexpr std::array<std::string_view, 15> kKeys = {"url",
+                                                    "token",
+                                                    "token_file",
+                                                    "token_env",
+                                                    "username",
+                                                    "header",
+                                                    "password",
+                                                    "value",
+                                                    "password_file",
+                                                    "password_env",
+                                                    "value_file",
+                                                    "value_env",
+                                                    "client_certificate",
+                                                    "client_key",
+                                                    "ca_bundle"};
 constexpr const char* kPlainKey = "allow_plain";
 
 [[noreturn]] void refuse(const std::string& what) {
@@ -48,7 +59,8 @@ std::optional<std::string> text_of(const json& entry, const std::string& key) {
 
 std::optional<std::string> path_of(const json& entry, const std::string& key) {
   auto path = text_of(entry, key);
-  if (path && !std::filesystem::path(*path).is_absolute()) refuse(key + " must be an absolute path");
+  if (path && !std::filesystem::path(*path).is_absolute())
+    refuse(key + " must be an absolute path");
   return path;
 }
 
@@ -69,8 +81,8 @@ std::optional<Secret> secret_of(const json& entry, const std::string& key) {
 /// with a redirect to another host are none to keep a secret in.
 void check_header_name(const std::string& name) {
   constexpr std::array<const char*, 8> kFraming = {
-      "connection", "content-length", "content-type",      "expect",
-      "host",       "te",             "transfer-encoding", "upgrade"};
+      "connection", "content-length",    "content-type", "expect", "host",
+      "te",         "transfer-encoding", "upgrade"};
   const auto token = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
            c == '_';
@@ -152,9 +164,10 @@ CredentialEntry parse_entry(const json& json_entry) {
     }
     const net::Origin& origin = entry.url.origin();
     if (origin.scheme == "http" && !origin.is_loopback() && !plain_is_allowed(json_entry)) {
-      refuse(fmt::format("would send a secret over plain http, for all to see: use https, or say "
-                         "\"{}\": true",
-                         kPlainKey));
+      refuse(
+          fmt::format("would send a secret over plain http, for all to see: use https, or say "
+                      "\"{}\": true",
+                      kPlainKey));
     }
   } catch (...) {
     rethrow_with(entry.url.display());
@@ -186,7 +199,7 @@ std::vector<CredentialEntry> parse_credentials(std::string_view text) {
     try {
       CredentialEntry entry = parse_entry(json_entry);
       const auto same = [&](const CredentialEntry& other) {
-        return other.url.text() == entry.url.text();
+        return other.url.display() == entry.url.display();
       };
       if (std::ranges::any_of(entries, same)) refuse(entry.url.display() + " is named twice");
       entries.push_back(std::move(entry));

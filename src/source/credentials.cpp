@@ -46,8 +46,7 @@ Credential Credentials::of(const net::Url& url) {
   const EntriesPtr entries = this->entries();
   const CredentialEntry* best = nullptr;
   for (const CredentialEntry& entry : *entries) {
-    const bool longer =
-        best == nullptr || entry.url.path().size() > best->url.path().size();
+    const bool longer = best == nullptr || entry.url.path().size() > best->url.path().size();
     if (longer && entry.is_for(url)) best = &entry;
   }
   if (best == nullptr) return {};
@@ -67,7 +66,8 @@ std::vector<std::filesystem::path> Credentials::files() {
   if (options_.file.empty()) return {};
   std::vector<std::filesystem::path> files = {options_.file};
   if (!FileMark::of(options_.file).exists()) {
-    throw Error(Errc::kNotFound, fmt::format("credentials: there is no {}", options_.file.string()));
+    throw Error(Errc::kNotFound,
+                fmt::format("credentials: there is no {}", options_.file.string()));
   }
   const EntriesPtr entries = this->entries();
   for (const CredentialEntry& entry : *entries) {

@@ -50,8 +50,8 @@ SecretFile::SecretFile(std::filesystem::path path) : path_(std::move(path)) {
 SecretFile::ContentPtr SecretFile::content() {
   const FileMark now = FileMark::of(path_);
   if (!now.exists()) return nullptr;
-  const auto known = seen_.with(
-      [&](const Seen& seen) { return seen.mark == now ? seen.content : ContentPtr(); });
+  const auto known =
+      seen_.with([&](const Seen& seen) { return seen.mark == now ? seen.content : ContentPtr(); });
   if (known) return known;
 
   const Fd file = open_file(path_, O_RDONLY | O_NONBLOCK);

@@ -22,8 +22,8 @@ namespace weightfs::source {
 namespace {
 
 /// What one part of a release is put together of; `reference` is what its snapshots are from.
-SourcePtr make_part(const snapshot::ReleasePart& part, const std::string& reference,
-                    Web web, HubPool& hubs) {
+SourcePtr make_part(const snapshot::ReleasePart& part, const std::string& reference, Web web,
+                    HubPool& hubs) {
   std::vector<SourcePtr> sources;
   for (const snapshot::Reference& source : part.sources) {
     sources.push_back(make_source(source, web, hubs));

@@ -9,8 +9,9 @@
 
 namespace weightfs::source {
 
-/// Makes the Source for a reference. What `web` refers to and `hubs` must outlive it. Error(kUnsupported) for a
-/// scheme that this build does not have. Touches neither disk nor network.
+/// Makes the Source for a reference. What `web` refers to and `hubs` must outlive it.
+/// Error(kUnsupported) for a scheme that this build does not have. Touches neither disk nor
+/// network.
 [[nodiscard]] SourcePtr make_source(const snapshot::Reference& reference, Web web, HubPool& hubs);
 
 }  // namespace weightfs::source

@@ -32,7 +32,8 @@ struct HubLocation {
 /// as a reader waits who has other ways to wait. The token goes to the endpoint's own origin alone,
 /// and so do the credentials for the endpoint, in place of the token where they are one.
 ///
-/// Thread-safe. What `web` refers to and `token` must outlive it. Errors: throw_answer's, HttpClient's.
+/// Thread-safe. What `web` refers to and `token` must outlive it. Errors: throw_answer's,
+/// HttpClient's.
 class HubClient {
  public:
   struct Options {

@@ -95,11 +95,10 @@ void HttpSource::read(const snapshot::File& file, ByteRange range, Sink& sink,
       // Asked for all of it, a server shows neither.
       if (range.size() < file.size) ignores_ranges_ = answer.kind == RangedAnswer::Kind::kWhole;
     };
-    RangeRead(web_.http(),
-              {.request = std::move(request),
-               .size = file.size,
-               .credential = web_.credential(url)},
-              guarded, on_answer)
+    RangeRead(
+        web_.http(),
+        {.request = std::move(request), .size = file.size, .credential = web_.credential(url)},
+        guarded, on_answer)
         .run(stop);
   } catch (...) {
     if (guarded.failed()) throw;

@@ -30,9 +30,9 @@ std::optional<std::string> fetch_document(const Web& web, const net::Url& url, E
                                           const std::stop_token& stop, bool& forbidden) {
   try {
     const Credential credential = web.credential(url);
-    auto [head, body] = web.http().fetch(
-        {.url = url.text(), .headers = credential.headers, .tls = credential.tls},
-        snapshot::kMaxManifestBytes, stop);
+    auto [head, body] =
+        web.http().fetch({.url = url.text(), .headers = credential.headers, .tls = credential.tls},
+                         snapshot::kMaxManifestBytes, stop);
     if (head.status == 404 || head.status == 410) return std::nullopt;
     if (head.status == 403) {
       forbidden = true;
@@ -51,8 +51,8 @@ std::optional<std::string> fetch_document(const Web& web, const net::Url& url, E
 }
 
 /// Fills in sizes and times.
-void ask_for_sizes(const Web& web, const net::Url& directory,
-                   std::vector<snapshot::File>& files, const std::stop_token& stop) {
+void ask_for_sizes(const Web& web, const net::Url& directory, std::vector<snapshot::File>& files,
+                   const std::stop_token& stop) {
   const auto ask = [&](std::size_t index, const std::stop_token& end) {
     snapshot::File& file = files[index];
     try {
@@ -81,8 +81,7 @@ std::string file_name_of(const net::Url& url) {
   return *name;
 }
 
-Listing list_directory(const Web& web, const net::Url& directory,
-                       const std::stop_token& stop) {
+Listing list_directory(const Web& web, const net::Url& directory, const std::stop_token& stop) {
   bool forbidden = false;
   if (const auto manifest = fetch_document(web, url_of(directory, snapshot::kManifestName),
                                            Ending::kBySyntax, stop, forbidden)) {

@@ -95,10 +95,8 @@ ObjectInfo ask_about(const Web& web, const net::Url& url, const std::stop_token&
     throw HeadIsEnough();
   };
   try {
-    const net::Request request{.url = url.text(),
-                               .headers = credential.headers,
-                               .range = {{0, 0}},
-                               .tls = credential.tls};
+    const net::Request request{
+        .url = url.text(), .headers = credential.headers, .range = {{0, 0}}, .tls = credential.tls};
     web.http().perform(request, on_head, [](auto) {}, stop);
   } catch (const HeadIsEnough&) {
   }

@@ -29,8 +29,9 @@ void throw_status(const net::ResponseHead& head, const std::string& credential) 
     case 401:
     case 403:
     case 407:
-      throw Error(Errc::kPermission, text + (credential.empty() ? " (no credentials were sent)"
-                                                           : " (to the credentials of " + credential + ")"));
+      throw Error(Errc::kPermission,
+                  text + (credential.empty() ? " (no credentials were sent)"
+                                             : " (to the credentials of " + credential + ")"));
     case 404:
     case 410:
       throw Error(Errc::kNotFound, text);
