@@ -142,8 +142,8 @@ struct VerifyResult {
 /// The state of one path under the mount, in a sentence and in facts.
 struct Why {
   std::string path;
-  std::string
-      state;  ///< "complete", "filling", "partial", "not_fetched", "failed", "directory", "absent"
+  /// "complete", "filling", "partial", "not_fetched", "failed", "directory", "generated", "absent"
+  std::string state;
   std::string sentence;
   std::string next_step;  ///< empty where nothing is to be done
   std::string name;       ///< of the model

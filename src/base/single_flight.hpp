@@ -43,7 +43,7 @@ class SingleFlight {
     std::condition_variable_any landed;
 
     void land(const Result& found) {
-      result.with([&](Result& result) { result = found; });
+      result.with([&](Result& mine) { mine = found; });
       landed.notify_all();
     }
     /// Null where whoever found it out was cancelled.

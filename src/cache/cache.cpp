@@ -47,6 +47,11 @@ bool Cache::claim(const fetch::Target& target, const std::function<void()>& take
   return mode_ == Mode::kProd && governor_.claim(target, take);
 }
 
+void Cache::write_again(const fetch::Target& target, const std::function<void()>& write) {
+  if (mode_ != Mode::kProd) return write();  // it began when there was something to evict
+  governor_.write_again(target, write);
+}
+
 void Cache::streamed(const fetch::Target& target) {
   if (const ShadowPtr shadow = this->shadow()) shadow->fetched(target);
 }
@@ -61,7 +66,7 @@ void Cache::reserve(const std::vector<snapshot::SnapshotPtr>& snapshots) {
   if (const ShadowPtr shadow = this->shadow()) shadow->governor().reserve(snapshots);
 }
 
-void Cache::stock_changed() {
+void Cache::stock_changed() noexcept {
   if (mode_ == Mode::kProd) governor_.stock_changed();
 }
 

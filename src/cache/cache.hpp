@@ -59,12 +59,14 @@ class Cache final : public fetch::Room {
   }
 
   [[nodiscard]] bool claim(const fetch::Target& target, const std::function<void()>& take) override;
+  void write_again(const fetch::Target& target, const std::function<void()>& write) override;
   void streamed(const fetch::Target& target) override;
+  void given_back() noexcept override { stock_changed(); }
 
   /// As of Governor; in Mode::kOff they do nothing.
   void admit(const snapshot::SnapshotPtr& snapshot);
   void reserve(const std::vector<snapshot::SnapshotPtr>& snapshots);
-  void stock_changed();
+  void stock_changed() noexcept;
   void keep_limits();
   void set_tenants(const std::vector<Tenant>& tenants);
   /// nullopt in Mode::kOff.

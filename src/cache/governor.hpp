@@ -18,6 +18,7 @@
 #include "policy/room.hpp"
 #include "telemetry/events.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -84,8 +85,9 @@ class Governor final {
   void used(const snapshot::SnapshotPtr& snapshot, std::size_t file_index,
             const std::string& consumer);
 
-  /// Somebody else took bytes out of the stock: what is held is counted anew.
-  void stock_changed() { turn_.lock()->counted.reset(); }
+  /// Somebody else took bytes out of the stock: what is held is counted anew, by whoever comes
+  /// next.
+  void stock_changed() noexcept { miscounted_ = true; }
 
   /// A person or a scheduler wants it kept (warm, pin, lease): admitted at once. Error(kNoSpace),
   /// with the numbers, where it cannot fit whatever goes.
@@ -101,6 +103,9 @@ class Governor final {
   /// As fetch::Room::claim.
   [[nodiscard]] bool claim(const fetch::Target& target, const std::function<void()>& take);
 
+  /// As fetch::Room::write_again.
+  void write_again(const fetch::Target& target, const std::function<void()>& write);
+
   /// Others have filled the disk, or the limits are tighter than they were: what has to go goes,
   /// as much of it as can.
   void keep_limits();
@@ -111,12 +116,12 @@ class Governor final {
   struct State;
   struct Turn {                            ///< of whoever makes or takes room
     std::optional<std::uint64_t> counted;  ///< the catalog's generation when all was counted
+    bool all_seen = false;                 ///< once, at least
   };
 
   [[nodiscard]] std::int64_t now() const;  ///< seconds since 1970
   [[nodiscard]] bool admitted(const State& state, const Digest& snapshot_key) const;
   [[nodiscard]] policy::Area area_of(const State& state, const Digest& snapshot_key) const;
-  [[nodiscard]] policy::Area unused_area(const State& state, const Digest& snapshot_key) const;
   [[nodiscard]] bool kept(const Digest& snapshot_key) const;
   void check_fits(const snapshot::SnapshotPtr& snapshot) const;
   void prove(const snapshot::SnapshotPtr& snapshot);
@@ -129,6 +134,7 @@ class Governor final {
       State& state, const snapshot::SnapshotPtr& snapshot) const;
   [[nodiscard]] std::uint64_t missing_bytes(const fetch::Target& file) const;
   [[nodiscard]] std::uint64_t missing_bytes(const snapshot::SnapshotPtr& snapshot) const;
+  [[nodiscard]] bool any_present(const snapshot::SnapshotPtr& snapshot) const;
   /// `capacity`: in place of the one that the limits give.
   using Capacity = std::optional<std::uint64_t>;
   [[nodiscard]] policy::Budget budget(Capacity capacity = {}) const;
@@ -144,7 +150,10 @@ class Governor final {
   [[nodiscard]] std::vector<TenantUse> tenant_uses(const State& state,
                                                    std::uint64_t capacity) const;
   void take_or_evict(const policy::Claim& claim, const std::function<void()>& take);
+  [[nodiscard]] bool evict_for(policy::Claim claim);
   void take_out(const Digest& snapshot_key, const policy::Claim& claim);
+  [[nodiscard]] bool stays_for_others(State& state, const Digest& content,
+                                      const Digest& snapshot_key);
   [[nodiscard]] std::uint64_t remove_files(const snapshot::SnapshotPtr& snapshot);
   bool refuse(const fetch::Target& target, const policy::Plan& plan);
   void count(Turn& turn);
@@ -155,7 +164,8 @@ class Governor final {
   const GovernorOptions options_;
   const Log log_;
   const DecisionEvents decisions_;
-  Synchronized<Turn> turn_;  ///< before state_ in lock order
+  std::atomic<bool> miscounted_ = false;  ///< what is held may be more or less than was counted
+  Synchronized<Turn> turn_;               ///< before state_ in lock order
   std::unique_ptr<Synchronized<State>> state_;
 };
 

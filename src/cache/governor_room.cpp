@@ -52,4 +52,12 @@ std::uint64_t Governor::missing_bytes(const SnapshotPtr& snapshot) const {
   return bytes;
 }
 
+bool Governor::any_present(const SnapshotPtr& snapshot) const {
+  for (std::size_t i = 0; i < snapshot->files().size(); ++i) {
+    const fetch::Target file{.snapshot = snapshot, .file_index = i, .source = nullptr};
+    if (parts_.stock.presence(file) != Stock::Presence::kNone) return true;
+  }
+  return false;
+}
+
 }  // namespace weightfs::cache

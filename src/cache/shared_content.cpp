@@ -72,6 +72,7 @@ SharedContent::SharedContent(const std::vector<SnapshotPtr>& snapshots) {
                    entry.snapshots.push_back(snapshot_key);
                  }
                });
+  for (Entry& entry : std::views::values(entries_)) std::ranges::sort(entry.snapshots);
 }
 
 void SharedContent::set_present(const Digest& content_key, bool present) {
@@ -80,13 +81,13 @@ void SharedContent::set_present(const Digest& content_key, bool present) {
   }
 }
 
-bool SharedContent::held_by_another(const Digest& content_key, const Digest& snapshot_key,
-                                    const policy::Holdings& holdings) const {
+std::vector<Digest> SharedContent::others(const Digest& content_key,
+                                          const Digest& snapshot_key) const {
   const auto found = entries_.find(content_key);
-  if (found == entries_.end()) return false;
-  return std::ranges::any_of(found->second.snapshots, [&](const Digest& other) {
-    return other != snapshot_key && holdings.find(other) != nullptr;
-  });
+  if (found == entries_.end()) return {};
+  std::vector<Digest> others = found->second.snapshots;
+  std::erase(others, snapshot_key);
+  return others;
 }
 
 std::vector<Digest> SharedContent::without_holder(const policy::Holdings& holdings) const {

@@ -29,10 +29,10 @@ class SharedContent {
   }
   /// Whether its bytes are kept. Of what is not shared nothing is noted.
   void set_present(const Digest& content_key, bool present);
-  /// Whether a snapshot other than this one has it, and is held.
-  [[nodiscard]] bool held_by_another(const Digest& content_key, const Digest& snapshot_key,
-                                     const policy::Holdings& holdings) const;
-  /// Snapshots that have what is present and that nobody has who is held.
+  /// The snapshots other than this one that have it; sorted.
+  [[nodiscard]] std::vector<Digest> others(const Digest& content_key,
+                                           const Digest& snapshot_key) const;
+  /// Of what is present and nobody has who is held: the first who has it.
   [[nodiscard]] std::vector<Digest> without_holder(const policy::Holdings& holdings) const;
   /// What of it counts with whom, bytes. Linear in what is shared.
   [[nodiscard]] std::unordered_map<Digest, std::uint64_t> assign(
@@ -42,7 +42,7 @@ class SharedContent {
   struct Entry {
     std::uint64_t size = 0;
     bool present = false;
-    std::vector<Digest> snapshots;
+    std::vector<Digest> snapshots;  ///< sorted
   };
   std::unordered_map<Digest, Entry> entries_;
 };

@@ -15,6 +15,15 @@ namespace {
 using snapshot::Snapshot;
 using snapshot::SnapshotPtr;
 
+/// Writes the snapshot, and where the name found it.
+void keep(CatalogState& state, Model& model, const SnapshotPtr& snapshot) {
+  state.keep(snapshot);
+  model.origins.erase(snapshot->key());
+  const SnapshotPtr kept = state.snapshot(snapshot->key());
+  const Origin origin{snapshot->source(), snapshot->revision()};
+  if (model.origin(*kept) != origin) model.origins[snapshot->key()] = origin;
+}
+
 }  // namespace
 
 Catalog::Catalog(std::filesystem::path state_directory, const Clock& clock, Log log)
@@ -29,8 +38,8 @@ void Catalog::add(const std::string& name, const std::string& source, const Snap
   state_->update_models([&](Models& models, Models& lost) {
     if (models.contains(name)) throw Error(Errc::kBusy, "the name " + name + " is taken");
     check_conflicts(models, name);
-    state_->keep(snapshot);
     Model model;
+    keep(*state_, model, snapshot);
     model.name = name;
     model.source = source;
     model.current = snapshot->key();
@@ -55,7 +64,7 @@ void Catalog::remove(const std::string& name) {
 void Catalog::stage(const std::string& name, const SnapshotPtr& snapshot) {
   state_->update_models([&](Models& models, Models&) {
     Model& model = require(models, name);
-    state_->keep(snapshot);
+    keep(*state_, model, snapshot);
     if (std::ranges::find(model.revisions, snapshot->key()) == model.revisions.end()) {
       model.revisions.push_back(snapshot->key());
     }
@@ -65,7 +74,7 @@ void Catalog::stage(const std::string& name, const SnapshotPtr& snapshot) {
 void Catalog::flip(const std::string& name, const SnapshotPtr& snapshot) {
   state_->update_models([&](Models& models, Models&) {
     Model& model = require(models, name);
-    state_->keep(snapshot);
+    keep(*state_, model, snapshot);
     if (!model.confirmed && model.current != snapshot->key()) model.confirmed = model.current;
     model.current = snapshot->key();
     std::erase(model.revisions, snapshot->key());
@@ -128,6 +137,9 @@ void Catalog::forget(const std::string& name, const std::vector<Digest>& revisio
     std::erase_if(model.revisions, [&](const Digest& key) {
       return key != model.current && model.confirmed != key &&
              std::ranges::find(revisions, key) != revisions.end();
+    });
+    std::erase_if(model.origins, [&](const auto& entry) {
+      return std::ranges::find(model.revisions, entry.first) == model.revisions.end();
     });
   });
 }
@@ -197,7 +209,8 @@ SnapshotPtr Catalog::revision(const std::string& name, std::string_view text) co
     SnapshotPtr match;
     for (const Digest& key : model->second.revisions) {
       const auto found = tables.snapshots.find(key);
-      if (found == tables.snapshots.end() || !names_revision(*found->second, text)) continue;
+      if (found == tables.snapshots.end() || !names_revision(model->second, *found->second, text))
+        continue;
       const bool same_bytes = match && match->id() && match->id() == found->second->id();
       if (match && !same_bytes) return nullptr;  // ambiguous
       match = found->second;
@@ -270,6 +283,10 @@ std::vector<SnapshotPtr> Catalog::snapshots() const {
 
 std::uint64_t Catalog::generation() const noexcept {
   return state_->generation();
+}
+
+std::uint64_t Catalog::changes() const noexcept {
+  return state_->changes();
 }
 
 }  // namespace weightfs::catalog

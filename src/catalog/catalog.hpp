@@ -41,7 +41,7 @@ class Catalog {
   /// Error(kNotFound). Snapshots that no name has any more are forgotten.
   void remove(const std::string& name);
   /// Makes `snapshot` a known revision of the name without showing it: its digests can be learned
-  /// while it is fetched.
+  /// while it is fetched. Of one that is known, what it is called now.
   void stage(const std::string& name, const snapshot::SnapshotPtr& snapshot);
   /// Makes `snapshot` the current revision of the name, in one step.
   void flip(const std::string& name, const snapshot::SnapshotPtr& snapshot);
@@ -106,6 +106,9 @@ class Catalog {
   [[nodiscard]] std::vector<snapshot::SnapshotPtr> snapshots() const;
   /// Another one whenever snapshots() has others, or one of them has got its last digest.
   [[nodiscard]] std::uint64_t generation() const noexcept;
+
+  /// Another one whenever names have come, gone, or changed.
+  [[nodiscard]] std::uint64_t changes() const noexcept;
 
   /// Of the same directory, and under the same lock. As long as this.
   [[nodiscard]] Leases& leases() noexcept { return *leases_; }

@@ -33,6 +33,9 @@ Json to_json(const Model& model) {
                {"pin_reason", model.pin ? model.pin->reason : ""},
                {"added", model.added},
                {"updated", model.updated}};
+  for (const auto& [key, origin] : model.origins) {
+    json["origins"][key.hex()] = {{"source", origin.source}, {"revision", origin.revision}};
+  }
   if (model.declared) json["declared"] = true;
   if (model.confirmed) json["confirmed"] = model.confirmed->hex();
   if (model.pin && !model.pin->owner.empty()) json["pin_owner"] = model.pin->owner;
@@ -47,6 +50,12 @@ Model from_json(const Json& json) {
   model.source = json.at("source").get<std::string>();
   model.current = digest_of(json.at("current"));
   for (const Json& key : json.at("revisions")) model.revisions.push_back(digest_of(key));
+  if (const auto origins = json.find("origins"); origins != json.end()) {
+    for (const auto& [key, origin] : origins->items()) {
+      model.origins[digest_of(key)] = {.source = origin.at("source").get<std::string>(),
+                                       .revision = origin.at("revision").get<std::string>()};
+    }
+  }
   if (const auto key = json.find("confirmed"); key != json.end()) {
     model.confirmed = digest_of(*key);
   }

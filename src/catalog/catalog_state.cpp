@@ -87,6 +87,7 @@ void CatalogState::update_models(const std::function<void(Models&, Models&)>& ch
     tables.models.swap(models);
     tables.lost.swap(lost);
   });
+  ++changes_;
   forget_unused();
 }
 

@@ -58,6 +58,7 @@ class CatalogState {
   }
   [[nodiscard]] std::int64_t now() const;  ///< seconds since 1970
   [[nodiscard]] std::uint64_t generation() const noexcept { return generation_; }
+  [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
 
  private:
   [[nodiscard]] std::filesystem::path file_of(const Digest& key) const;
@@ -77,6 +78,7 @@ class CatalogState {
   Synchronized<Writer> writer_;  // before tables_ in lock order; the only lock held across writes
   std::unique_ptr<Synchronized<Tables>> tables_;
   std::atomic<std::uint64_t> generation_ = 0;  ///< of what snapshots() has
+  std::atomic<std::uint64_t> changes_ = 1;     ///< of the names
 };
 
 }  // namespace weightfs::catalog

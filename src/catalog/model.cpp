@@ -9,6 +9,11 @@
 
 namespace weightfs::catalog {
 
+Origin Model::origin(const snapshot::Snapshot& revision) const {
+  const auto known = origins.find(revision.key());
+  return known == origins.end() ? Origin{revision.source(), revision.revision()} : known->second;
+}
+
 Model Model::at(std::int64_t now) const {
   Model model = *this;
   if (!pinned(now)) model.pin.reset();

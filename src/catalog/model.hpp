@@ -3,8 +3,10 @@
 #pragma once
 
 #include "digest/digest.hpp"
+#include "snapshot/snapshot.hpp"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,12 +23,22 @@ struct Pin {
   bool operator==(const Pin&) const = default;
 };
 
+/// Where a revision was found, and what it is called there. A value.
+struct Origin {
+  std::string source;  ///< reference text
+  std::string revision;
+  bool operator==(const Origin&) const = default;
+};
+
 /// A name under the mount and the revisions it has had. A value. Snapshots go by key.
 struct Model {
   std::string name;               ///< "org/name": one or more components, see check_name
   std::string source;             ///< reference text, resolved again by update
   Digest current;                 ///< what the name shows now
   std::vector<Digest> revisions;  ///< every revision known, oldest first; contains current
+  /// Of revisions that the snapshot itself calls otherwise: what has the same files is the same
+  /// snapshot, in whichever commit of whichever repository.
+  std::map<Digest, Origin> origins;
   /// What the name is rolled back to. Before any was confirmed, what it showed first.
   std::optional<Digest> confirmed;
   bool declared = false;  ///< by the configuration, which may take it away again
@@ -34,6 +46,8 @@ struct Model {
   std::int64_t added = 0;    ///< seconds since 1970
   std::int64_t updated = 0;  ///< of the last flip
 
+  /// Of one of the revisions.
+  [[nodiscard]] Origin origin(const snapshot::Snapshot& revision) const;
   [[nodiscard]] bool pinned(std::int64_t now) const noexcept { return pin && pin->holds(now); }
   /// As it is at this time: without a pin that is over.
   [[nodiscard]] Model at(std::int64_t now) const;

@@ -30,13 +30,13 @@ void check_conflicts(const Models& models, const std::string& name) {
   }
 }
 
-bool names_revision(const snapshot::Snapshot& snapshot, std::string_view text) {
+bool names_revision(const Model& model, const snapshot::Snapshot& revision, std::string_view text) {
   constexpr std::size_t kMinPrefix = 8;
   const auto matches = [text](const std::string& word) {
     return word == text || (text.size() >= kMinPrefix && word.starts_with(text));
   };
-  return matches(snapshot.revision()) || matches(snapshot.key().hex()) ||
-         (snapshot.id() && matches(snapshot.id()->hex()));
+  return matches(model.origin(revision).revision) || matches(revision.key().hex()) ||
+         (revision.id() && matches(revision.id()->hex()));
 }
 
 Model& require(Models& models, const std::string& name) {

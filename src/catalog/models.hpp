@@ -21,8 +21,9 @@ using Models = std::map<std::string, Model, std::less<>>;
 [[nodiscard]] Models::const_iterator first_below(const Models& models, std::string_view path);
 /// Error(kInvalid) where the name lies inside another or the other way round.
 void check_conflicts(const Models& models, const std::string& name);
-/// Whether `text` is a word for this snapshot as a revision: see Catalog::revision.
-[[nodiscard]] bool names_revision(const snapshot::Snapshot& snapshot, std::string_view text);
+/// Whether `text` is a word for this revision of the model: see Catalog::revision.
+[[nodiscard]] bool names_revision(const Model& model, const snapshot::Snapshot& revision,
+                                  std::string_view text);
 /// Error(kNotFound).
 Model& require(Models& models, const std::string& name);
 

@@ -184,6 +184,14 @@ void Node::discard_orphans() {
   store_.discard_partials_but(wanted);
 }
 
+// What the disks have is known as far as they are open.
+void Node::warn_of_excess() {
+  const std::string excess = cache::capacity_excess(settings_.limits, store_.volumes());
+  const bool news =
+      excess_told_.with([&](std::string& told) { return std::exchange(told, excess) != excess; });
+  if (news && !excess.empty()) log_.warning("{}", excess);
+}
+
 void Node::start(control::ListenSocket control, const Log& log) {
   if (events_.follows_a_death()) {
     events_.put({.kind = telemetry::EventKind::kDropped,
@@ -197,10 +205,7 @@ void Node::start(control::ListenSocket control, const Log& log) {
   discard_orphans();
   close_lost_backings();
   look_at_credentials();
-  if (const std::string excess = cache::capacity_excess(settings_.limits, store_.volumes());
-      !excess.empty()) {
-    log_.warning("{}", excess);
-  }
+  warn_of_excess();
   session_.start();
   service_ = std::make_unique<control::Service>(control::Service::Parts{
       .catalog = catalog_,
@@ -307,6 +312,7 @@ void Node::probe_passthrough() {
 
 // Some time after the start, on the thread that probes.
 void Node::volume_returned() {
+  warn_of_excess();
   discard_orphans();
   cache_->stock_changed();
   if (ready_ && !modes_.status().active) probe_passthrough();
@@ -439,7 +445,8 @@ void Node::set_mode(cache::Mode mode) {
     throw Error(Errc::kUnsupported, "verify=strict needs the store, which this mode leaves alone");
   }
   if (prod && !store_.readable()) {
-    open_volumes(store_, settings_, Mount::kNew);
+    // Readers are there: a disk that fails or is read-only is waited for, as by a successor.
+    open_volumes(store_, settings_, Mount::kTakenOver);
     volume_returned();
   }
   // What is fetched meanwhile streams, which is right in every mode.

@@ -104,6 +104,7 @@ class Node final : public control::MountView, private cache::EvictionObserver {
   void close_lost_backings();
   void discard_orphans();
   void look_at_credentials();
+  void warn_of_excess();
   void on_ready();
   void probe_passthrough();
   void volume_returned();
@@ -114,6 +115,7 @@ class Node final : public control::MountView, private cache::EvictionObserver {
   const Log log_;
   const SystemClock clock_;
   std::atomic<bool> ready_ = false;  ///< the kernel has answered
+  Synchronized<std::string> excess_told_;
   keeper::KeeperClient keeper_;
   keeper::Session session_handle_;
   keeper::SessionMemory memory_;

@@ -85,9 +85,10 @@ void give_tree(const Fd& parent, const std::string& name, const fs::path& path,
 }  // namespace
 
 std::optional<std::string> foreign_to_state(std::span<const std::string> names) {
-  static constexpr std::array<std::string_view, 9> kOurs = {
-      "catalog.json", "catalog.json.tmp", "events.jsonl", "events.jsonl.1", "lock", "snapshots",
-      "uses",         "uses.tmp",         "weightfs.log"};
+  static constexpr std::array<std::string_view, 12> kOurs = {
+      "catalog.json",    "catalog.json.tmp",    "events.jsonl", "events.jsonl.1", "leases.json",
+      "leases.json.tmp", "leases.json.damaged", "lock",         "snapshots",      "uses",
+      "uses.tmp",        "weightfs.log"};
   for (const std::string& name : names) {
     if (std::find(kOurs.begin(), kOurs.end(), name) == kOurs.end()) return name;
   }

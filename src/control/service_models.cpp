@@ -65,14 +65,14 @@ api::Model Service::summary(const catalog::Model& model) const {
   return {
       .name = model.name,
       .source = snapshot::shown_source(model.source),
-      .revision = snapshot->revision(),
+      .revision = model.origin(*snapshot).revision,
       .snapshot = snapshot->id() ? snapshot->id()->hex() : "",
       .key = snapshot->key().hex(),
       .provisional = snapshot->provisional(),
       .bytes = snapshot->bytes(),
       .resident_bytes = resident.bytes,
       .complete = resident.complete,
-      .confirmed = confirmed ? confirmed->revision() : "",
+      .confirmed = confirmed ? model.origin(*confirmed).revision : "",
       .rollback = rollback_of(model),
       .pinned = model.pin.has_value(),
       .pin_reason = model.pin ? model.pin->reason : "",
@@ -89,7 +89,7 @@ api::Model Service::summary(const catalog::Model& model) const {
 std::vector<api::Revision> Service::known_revisions(const catalog::Model& model) const {
   std::vector<api::Revision> all;
   for (const auto& snapshot : snapshots_of(model, Scope::kAllRevisions)) {
-    all.push_back({.revision = snapshot->revision(),
+    all.push_back({.revision = model.origin(*snapshot).revision,
                    .snapshot = snapshot->id() ? snapshot->id()->hex() : "",
                    .key = snapshot->key().hex(),
                    .reference = snapshot::shown_reference(*snapshot),

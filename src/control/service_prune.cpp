@@ -41,8 +41,10 @@ api::Pruned Service::prune(const std::string& name, std::uint64_t keep, DryRun d
     std::uint64_t old = 0;
     for (const snapshot::SnapshotPtr& snapshot : all) {
       const Digest& key = snapshot->key();
-      api::OldRevision revision{
-          .name = model.name, .revision = snapshot->revision(), .key = key.hex(), .kept = ""};
+      api::OldRevision revision{.name = model.name,
+                                .revision = model.origin(*snapshot).revision,
+                                .key = key.hex(),
+                                .kept = ""};
       bool stays = key == model.current || (!name.empty() && name != model.name);
       if (!stays) {
         revision.kept = reason_to_keep(key, confirmed, shown);

@@ -100,7 +100,7 @@ void Service::discard(const snapshot::SnapshotPtr& snapshot) {
 api::UpdateResult Service::update(const std::string& name, const UpdateHow& how, const Job& job) {
   const catalog::Model model = require(name);
   const snapshot::SnapshotPtr shown = current(model);
-  const std::string from = shown->revision();
+  const std::string from = model.origin(*shown).revision;
   const auto reference = snapshot::PinnedReference::parse(model.source);
   const Wanted wanted{.revision = reference.revision, .id = expected_id(how.expect)};
   if (!wanted.id) require_immutable(reference);
@@ -108,7 +108,10 @@ api::UpdateResult Service::update(const std::string& name, const UpdateHow& how,
   const snapshot::SnapshotPtr found = resolve(source, job);
   const bool anything = !wanted.revision && !wanted.id;
   if (found->key() == model.current && (anything || is_wanted(*shown, wanted))) {
-    return {.name = name, .changed = false, .from = from, .to = from};
+    // The same files in another commit, or another repository.
+    const catalog::Origin origin{.source = found->source(), .revision = found->revision()};
+    if (origin != model.origin(*shown)) parts_.catalog.stage(name, found);
+    return {.name = name, .changed = false, .from = from, .to = found->revision()};
   }
   const Candidate candidate(parts_.catalog, found, name);
   if (how.missing == Missing::kRefused) check_complete(found, source, job);
@@ -145,14 +148,15 @@ api::Model Service::confirm(const std::string& name) {
 }
 
 api::UpdateResult Service::rollback(const std::string& name) {
-  const snapshot::SnapshotPtr from = current(require(name));
-  const FlipOutcome outcome = parts_.mount.flip(name, from->key(), Loaders::kIgnored,
+  const catalog::Model before = require(name);
+  const snapshot::SnapshotPtr shown = current(before);
+  const std::string from = before.origin(*shown).revision;
+  const FlipOutcome outcome = parts_.mount.flip(name, shown->key(), Loaders::kIgnored,
                                                 [&] { parts_.catalog.rollback(name); });
   const catalog::Model model = require(name);
-  const std::string to = current(model)->revision();
-  tell(telemetry::EventKind::kRollback, model, fmt::format("from {} to {}", from->revision(), to));
-  return {
-      .name = name, .changed = true, .from = from->revision(), .to = to, .loader = outcome.loader};
+  const std::string to = model.origin(*current(model)).revision;
+  tell(telemetry::EventKind::kRollback, model, fmt::format("from {} to {}", from, to));
+  return {.name = name, .changed = true, .from = from, .to = to, .loader = outcome.loader};
 }
 
 /// Returns who was loading through the name all the same.

@@ -27,6 +27,30 @@ std::string inside_mount(const std::string& path, const std::string& mountpoint)
   throw Error(Errc::kNotFound, fmt::format("{} is not under the mount point {}", path, mountpoint));
 }
 
+/// What is there that is no model's.
+std::string sentence_about(vfs::TreeTable::Kind kind) {
+  using Kind = vfs::TreeTable::Kind;
+  switch (kind) {
+    case Kind::kSnapshots:
+      return "The directory of snapshots, by their ids.";
+    case Kind::kHub:
+    case Kind::kLinks:
+      return "A directory of the layout that the Hub's own libraries take for their cache.";
+    case Kind::kText:
+      return "A file of the layout that the Hub's own libraries take for their cache; it is made "
+             "when it is read.";
+    case Kind::kNamespace:
+    case Kind::kView:
+      break;
+  }
+  return "A directory of models: 'weightfs ls' lists them.";
+}
+
+bool is_of_hub(vfs::TreeTable::Kind kind) {
+  using Kind = vfs::TreeTable::Kind;
+  return kind == Kind::kHub || kind == Kind::kLinks || kind == Kind::kText;
+}
+
 std::string size_of(std::uint64_t part, std::uint64_t whole) {
   return fmt::format("{} of {}", readable_size(part), readable_size(whole));
 }
@@ -133,9 +157,8 @@ void Service::explain_file(api::Why& why, const vfs::Place& place) const {
 void Service::explain_directory(api::Why& why, const vfs::Place& place) {
   why.state = "directory";
   if (!place.is_view()) {
-    why.sentence = place.tree.kind == vfs::TreeTable::Kind::kSnapshots
-                       ? "The directory of snapshots, by their ids."
-                       : "A directory of models: 'weightfs ls' lists them.";
+    if (place.kind() == vfs::Kind::kFile) why.state = "generated";
+    why.sentence = sentence_about(place.tree.kind);
     return;
   }
   describe(why, place);
@@ -188,6 +211,9 @@ void Service::explain_absent(api::Why& why, std::string_view inside) const {
   } else if (last && last->tree.kind == vfs::TreeTable::Kind::kSnapshots) {
     why.sentence = "No model has a snapshot of such an id.";
     why.next_step = "'weightfs ls --json' shows the ids of the current snapshots.";
+  } else if (last && is_of_hub(last->tree.kind)) {
+    why.sentence = "No model whose source is the Hub has that.";
+    why.next_step = "'weightfs ls' lists the models, 'weightfs add NAME hf://ORG/NAME' adds one.";
   } else if (const auto at = missing.rfind('@');
              at < missing.size() && parts_.catalog.find(std::string(missing.substr(0, at)))) {
     why.name = missing.substr(0, at);

@@ -85,7 +85,9 @@ BlobFillPtr BlobFill::create(std::shared_ptr<FillHost> host, Target target,
       state.memory = std::make_shared<MemoryWindow::Stream>(context.window);
     }
   });
-  self.partial_.emplace(std::move(partial), [&self] { self.host_->released(self); });
+  self.partial_.emplace(std::move(partial),
+                        SharedPartial::Callbacks{.free = [&self] { self.host_->released(self); },
+                                                 .given_back = [&self] { self.give_back(); }});
   return fill;
 }
 
@@ -231,19 +233,30 @@ bool BlobFill::skipped(const Part& part, std::uint64_t bytes) {
 void BlobFill::run_clone(const Part& part) {
   using Cloned = FillLedger::Cloned;
   std::optional<Error> fatal;
+  std::optional<Error> disk;
   Cloned result = Cloned::kNothing;
+  bool cloned = false;
   try {
     const auto go_on = [&] {
       return state_.with([&](State& state) { return state.ledger.clone_replaces(part); });
     };
-    if (reflink(target_, *partial_, go_on)) result = Cloned::kWhole;
+    cloned = reflink(target_, *partial_, go_on);
   } catch (const Error& error) {
     fatal = error;
     result = Cloned::kSpoiled;
   }
+  try {
+    if (const auto use = cloned ? use_partial() : std::nullopt) {
+      write_to_disk([&] { (*use)->set_written({0, target_.file().size}); });
+      result = Cloned::kWhole;
+    }
+  } catch (const Error& error) {
+    disk = error;
+  }
   if (result == Cloned::kWhole) host_->context().tally.cloned_bytes += target_.file().size;
   auto ready = state_.with([&](State& state) { return state.ledger.clone_ended(part, result); });
   if (fatal) fail(*fatal, Ending::kDiscard);
+  if (disk) disk_failed(*disk);
   answer(std::move(ready));
   pass_on();
 }
@@ -283,10 +296,13 @@ void BlobFill::finish_hash() {
       partial_->close(Ending::kDiscard, {}, host_->context().log);
       return complete(nullptr);
     }
+    const BlobFillPtr self = shared_from_this();
     return partial_->commit(
-        found, frontier_.midstates(),
-        [self = shared_from_this()](const store::Blob& blob) { self->complete(&blob); },
-        [self = shared_from_this()](const Error& error) { self->disk_failed(error); });
+        {.digest = found,
+         .midstates = frontier_.midstates(),
+         .write = [self](const auto& publish) { self->write_to_disk(publish); },
+         .published = [self](const store::Blob& blob) { self->complete(&blob); },
+         .failed = [self](const Error& error) { self->disk_failed(error); }});
   }
   target_.source->refute(target_.file());
   fail(Error(Errc::kCorrupt, fmt::format("{} from {} has the digest {} instead of {}", name(),
@@ -355,6 +371,15 @@ void BlobFill::fail(const Error& error, Ending ending) {
 void BlobFill::close(Ending ending, const std::string& reason) {
   partial_->close(ending, reason, host_->context().log);
   partial_->release();
+}
+
+void BlobFill::give_back() {
+  if (Room* const room = host_->context().options.room) room->given_back();
+}
+
+void BlobFill::write_again(const std::function<void()>& write) {
+  Room* const room = host_->context().options.room;
+  return room ? room->write_again(target_, write) : write();
 }
 
 void BlobFill::disk_failed(const Error& error) {
@@ -428,7 +453,7 @@ void BlobFill::checkpoint() {
     const auto use = use_partial();
     if (!use || !state_.with([](State& state) { return std::exchange(state.dirty, false); }))
       return;
-    (*use)->checkpoint();
+    write_to_disk([&] { (*use)->checkpoint(); });
   } catch (const Error& error) {
     disk_failed(error);
   }

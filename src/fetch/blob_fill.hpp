@@ -88,6 +88,17 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   bool received(const Part& part, ByteRange bytes, ByteRange whole, const BlockBytes& block);
   /// Likewise for bytes that come before those of the part; they have no place.
   bool skipped(const Part& part, std::uint64_t bytes);
+  /// Does a write to the partial blob; once more where the disk was full, with such room as can be
+  /// made. Error where that does not help either.
+  template <class Write>
+  void write_to_disk(const Write& write) {
+    try {
+      return write();
+    } catch (const Error& error) {
+      if (error.code() != Errc::kNoSpace) throw;
+    }
+    write_again(write);
+  }
   void disk_failed(const Error& error);
 
   // For hashers, timer and checkpointer.
@@ -149,11 +160,13 @@ class BlobFill final : public Fill, public std::enable_shared_from_this<BlobFill
   [[nodiscard]] Ranges ranges_served() const;
   void use(Ranges ranges, State& state) const;
   void run_clone(const Part& part);
+  void write_again(const std::function<void()>& write);
 
   void finish_hash();
   void complete(const store::Blob* published);
   void fail(const Error& error, Ending ending);
   void close(Ending ending, const std::string& reason);
+  void give_back();
   void close_for_now();
   [[nodiscard]] const std::string& name() const { return target_.file().path; }
 

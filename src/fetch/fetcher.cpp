@@ -10,6 +10,7 @@
 #include "fetch/fill_registry.hpp"
 #include "fetch/hash_workers.hpp"
 #include "fetch/part_workers.hpp"
+#include "fetch/retrying_fill.hpp"
 
 #include <fmt/format.h>
 
@@ -104,9 +105,14 @@ FillPtr Fetcher::State::fill(const Target& target) {
     throw Error(Errc::kUnsupported,
                 fmt::format("{}: {} bytes are more than a file can have", file.path, file.size));
   }
-  FillPtr fill = registry_.join_or_make(target.key(), [&] { return make(target); });
-  check_size(target, fill->progress().size);
-  return fill;
+  const auto join_or_make = [self = shared_from_this(), target] {
+    FillPtr fill = self->registry_.join_or_make(target.key(), [&] { return self->make(target); });
+    check_size(target, fill->progress().size);
+    return fill;
+  };
+  FillPtr fill = join_or_make();
+  if (!target.source || !target.source->has_others(file)) return fill;
+  return std::make_shared<RetryingFill>(std::move(fill), join_or_make);
 }
 
 FillRegistry::Made Fetcher::State::make(const Target& target) {

@@ -78,8 +78,10 @@ void PartRun::write_to_disk(std::span<const std::byte> data) {
   try {
     const auto use = fill_.use_partial();
     if (!use) refuse();
-    (*use)->write(bytes.begin, data);
-    if (!whole.empty()) (*use)->set_written(whole);
+    fill_.write_to_disk([&] {
+      (*use)->write(bytes.begin, data);
+      if (!whole.empty()) (*use)->set_written(whole);
+    });
   } catch (const Error& error) {
     if (!refused_) fill_.disk_failed(error);
     refuse();

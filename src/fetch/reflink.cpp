@@ -29,7 +29,6 @@ bool reflink(const Target& target, SharedPartial& partial, const std::function<b
   if (!target.source->open_local(target.file())) {
     throw Error(Errc::kChanged, target.file().path + " changed while it was cloned");
   }
-  (*use)->set_written({0, target.file().size});
   return true;
 }
 

@@ -6,9 +6,8 @@
 
 namespace weightfs::fetch {
 
-SharedPartial::SharedPartial(std::unique_ptr<store::PartialBlob> blob,
-                             std::function<void()> on_free)
-    : on_free_(std::move(on_free)) {
+SharedPartial::SharedPartial(std::unique_ptr<store::PartialBlob> blob, Callbacks callbacks)
+    : callbacks_(std::move(callbacks)) {
   state_.with([&](State& state) {
     state.open = blob != nullptr;
     state.ended = blob == nullptr;
@@ -25,7 +24,7 @@ std::optional<SharedPartial::Use> SharedPartial::use() {
 }
 
 void SharedPartial::close(Ending ending, std::string reason, Log log) {
-  end([ending, reason = std::move(reason), log = std::move(log)](auto blob) {
+  end([this, ending, reason = std::move(reason), log = std::move(log)](auto blob) {
     try {
       switch (ending) {
         case Ending::kKeep:
@@ -41,19 +40,22 @@ void SharedPartial::close(Ending ending, std::string reason, Log log) {
     } catch (const Error& error) {
       log.warning("{}", error.what());
     }
+    blob.reset();
+    if (ending != Ending::kKeep) callbacks_.given_back();
     return nullptr;
   });
 }
 
-void SharedPartial::commit(const Digest& digest, std::vector<Midstate> midstates,
-                           std::function<void(const store::Blob&)> published,
-                           std::function<void(const Error&)> failed) {
-  end([=, midstates = std::move(midstates)](auto blob) -> std::function<void()> {
+void SharedPartial::commit(Commit commit) {
+  end([this, commit = std::move(commit)](auto blob) -> std::function<void()> {
     try {
-      return [published, result = blob->commit(digest, midstates)] { published(result); };
+      std::optional<store::Blob> result;
+      commit.write([&] { result = blob->commit(commit.digest, commit.midstates); });
+      return [published = commit.published, result = *result] { published(result); };
     } catch (const Error& error) {
       blob->discard();
-      return [failed, error] { failed(error); };
+      callbacks_.given_back();
+      return [failed = commit.failed, error] { failed(error); };
     }
   });
 }
@@ -88,14 +90,14 @@ void SharedPartial::run(Last last, std::unique_ptr<store::PartialBlob> blob) {
     state.open = false;
     return state.released;
   });
-  if (free) on_free_();
+  if (free) callbacks_.free();
   if (then) then();
 }
 
 void SharedPartial::release() {
   const bool free =
       state_.with([](State& state) { return !std::exchange(state.released, true) && !state.open; });
-  if (free) on_free_();
+  if (free) callbacks_.free();
 }
 
 }  // namespace weightfs::fetch

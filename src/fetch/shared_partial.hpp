@@ -32,9 +32,13 @@ class SharedPartial {
   /// may throw. No lock is held around them.
   using Last = std::function<std::function<void()>(std::unique_ptr<store::PartialBlob>)>;
 
-  /// `blob` is null for a fill without a disk. `on_free` is called once, on any thread, when the
-  /// key is free; it must not throw.
-  SharedPartial(std::unique_ptr<store::PartialBlob> blob, std::function<void()> on_free);
+  /// Called on any thread; must not throw.
+  struct Callbacks {
+    std::function<void()> free;        ///< once: the key is free
+    std::function<void()> given_back;  ///< the blob is closed, and its place is not needed any more
+  };
+  /// `blob` is null for a fill without a disk.
+  SharedPartial(std::unique_ptr<store::PartialBlob> blob, Callbacks callbacks);
   SharedPartial(const SharedPartial&) = delete;
   SharedPartial& operator=(const SharedPartial&) = delete;
 
@@ -64,11 +68,17 @@ class SharedPartial {
   /// An end, as end() below. Trouble on the way is a warning in `log`: the blob is closed whatever
   /// its disk says.
   void close(Ending ending, std::string reason, Log log);
-  /// An end as well; calls one of the two when the blob is closed. A blob that could not be
+  struct Commit {
+    Digest digest;
+    std::vector<Midstate> midstates;
+    /// Calls what it is given, which publishes; again after an Error, if it likes.
+    std::function<void(const std::function<void()>&)> write;
+    std::function<void(const store::Blob&)> published;
+    std::function<void(const Error&)> failed;
+  };
+  /// An end as well; calls one of the last two when the blob is closed. A blob that could not be
   /// published is discarded, which gives the space back that it may have failed for.
-  void commit(const Digest& digest, std::vector<Midstate> midstates,
-              std::function<void(const store::Blob&)> published,
-              std::function<void(const Error&)> failed);
+  void commit(Commit commit);
 
   /// Hands the blob to `last`: now, or on the thread whose Use ends last. Only the first call
   /// counts.
@@ -88,7 +98,7 @@ class SharedPartial {
   void leave();
   void run(Last last, std::unique_ptr<store::PartialBlob> blob);
 
-  const std::function<void()> on_free_;
+  const Callbacks callbacks_;
   Synchronized<State> state_;
 };
 

@@ -53,13 +53,23 @@ void guarded(fuse_req_t request, Call call, const Operation& operation) noexcept
   }
 }
 
+mode_t mode_of(const vfs::Attributes& attributes) {
+  switch (attributes.kind) {
+    case vfs::Kind::kDirectory:
+      return S_IFDIR | 0555U;
+    case vfs::Kind::kFile:
+      return attributes.executable ? S_IFREG | 0555U : S_IFREG | 0444U;
+    case vfs::Kind::kLink:
+      return S_IFLNK | 0777U;
+  }
+  return 0;
+}
+
 struct stat to_stat(const vfs::Attributes& attributes) {
   struct stat result = {};
   const bool directory = attributes.kind == vfs::Kind::kDirectory;
   result.st_ino = attributes.inode;
-  result.st_mode = directory               ? S_IFDIR | 0555U
-                   : attributes.executable ? S_IFREG | 0555U
-                                           : S_IFREG | 0444U;
+  result.st_mode = mode_of(attributes);
   result.st_nlink = directory ? 2 : 1;
   result.st_size = static_cast<off_t>(directory ? kBlock : attributes.size);
   result.st_blocks = static_cast<blkcnt_t>((attributes.resident + 511) / 512);
@@ -92,6 +102,7 @@ void init(void* userdata, fuse_conn_info* connection) noexcept {
   fuse_set_feature_flag(connection, FUSE_CAP_PARALLEL_DIROPS);
   fuse_set_feature_flag(connection, FUSE_CAP_ASYNC_READ);
   fuse_set_feature_flag(connection, FUSE_CAP_DIRECT_IO_ALLOW_MMAP);
+  fuse_set_feature_flag(connection, FUSE_CAP_CACHE_SYMLINKS);  // what a link says does not change
   // Measured: no faster than read and write for replies of this size.
   fuse_unset_feature_flag(connection, FUSE_CAP_SPLICE_READ);
   fuse_unset_feature_flag(connection, FUSE_CAP_SPLICE_WRITE);
@@ -137,6 +148,12 @@ void getattr(fuse_req_t request, fuse_ino_t node, fuse_file_info*) noexcept {
     const vfs::Entry entry = context.filesystem.attributes(vfs::NodeId(node));
     const struct stat attributes = to_stat(entry.attributes);
     fuse_reply_attr(request, &attributes, seconds(entry.attributes_lifetime));
+  });
+}
+
+void readlink(fuse_req_t request, fuse_ino_t node) noexcept {
+  guarded(request, Call::kPath, [&](OperationContext& context) {
+    fuse_reply_readlink(request, context.filesystem.read_link(vfs::NodeId(node)).c_str());
   });
 }
 
@@ -356,6 +373,7 @@ fuse_lowlevel_ops make_operations() noexcept {
   ops.forget = forget;
   ops.forget_multi = forget_multi;
   ops.getattr = getattr;
+  ops.readlink = readlink;
   ops.open = open;
   ops.release = release;
   ops.read = read;

@@ -75,9 +75,8 @@ CsvRows::CsvRows(std::string_view header, const CsvColumns& columns) {
   node_ = find(kNode, columns.node);
   size_ = find(kSize, columns.size);
   if (!artifact_) {
-    throw Error(Errc::kInvalid,
-                fmt::format("which column is the artifact? Say --artifact COLUMN; there are: {}",
-                            fmt::join(std::span(cells_).first(count_), ", ")));
+    throw Error(Errc::kInvalid, "which column is the artifact? Say --artifact COLUMN; there are: " +
+                                    shown_columns());
   }
   for (const auto& field : {time_, artifact_, consumer_, node_, size_}) {
     if (field) least_ = std::max(least_, field->place + 1);
@@ -105,7 +104,7 @@ std::optional<CsvRows::Field> CsvRows::find(const Kind& kind, const std::string&
   const auto place = std::ranges::find(header, given.substr(0, colon));
   if (place == header.end()) {
     throw Error(Errc::kInvalid, fmt::format("--{}: there is no column '{}'; there are: {}",
-                                            kind.option, given, fmt::join(header, ", ")));
+                                            kind.option, given, shown_columns()));
   }
   const std::string unit = given.substr(colon + 1);
   const auto factor = kind.unit == nullptr ? std::nullopt : kind.unit(unit);
@@ -115,6 +114,14 @@ std::optional<CsvRows::Field> CsvRows::find(const Kind& kind, const std::string&
   return Field{.place = static_cast<std::size_t>(place - header.begin()), .unit = *factor};
 }
 
+/// As long as a person reads: what is no CSV has headers of any length.
+std::string CsvRows::shown_columns() const {
+  constexpr std::size_t kShown = 500;
+  std::string text = fmt::format("{}", fmt::join(std::span(cells_).first(count_), ", "));
+  if (text.size() > kShown) text.replace(kShown, std::string::npos, "...");
+  return text;
+}
+
 void CsvRows::read(std::string_view line, std::uint64_t number, TraceBuilder& trace) {
   if (line.empty()) return;
   split(line);
@@ -122,7 +129,7 @@ void CsvRows::read(std::string_view line, std::uint64_t number, TraceBuilder& tr
     trace.skip(number, fmt::format("has {} fields, and {} are needed", count_, least_));
     return;
   }
-  TraceRow row{.artifact = cell(*artifact_)};
+  TraceRow row{.line = number, .artifact = cell(*artifact_)};
   if (row.artifact.empty()) {
     trace.skip(number, "has no artifact");
     return;

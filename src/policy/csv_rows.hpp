@@ -46,6 +46,7 @@ class CsvRows {
 
   [[nodiscard]] std::optional<Field> find(const Kind& kind, const std::string& given) const;
   void split(std::string_view line);
+  [[nodiscard]] std::string shown_columns() const;
   [[nodiscard]] std::string_view cell(const Field& field) const { return cells_[field.place]; }
 
   char separator_ = ',';

@@ -46,7 +46,7 @@ void read_event(std::string_view line, std::uint64_t number, TraceBuilder& trace
     trace.skip(number, "has no snapshot");
     return;
   }
-  TraceRow row{.artifact = *snapshot, .time = time_of(event)};
+  TraceRow row{.line = number, .artifact = *snapshot, .time = time_of(event)};
   if (event.contains("consumer")) {
     const std::string* const consumer = text(event, "consumer");
     row.consumer = consumer == nullptr ? std::string_view{} : *consumer;

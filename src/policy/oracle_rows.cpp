@@ -18,8 +18,9 @@ std::uint64_t little_endian(std::string_view bytes) {
 
 }  // namespace
 
-void read_oracle_record(std::string_view record, TraceBuilder& trace) {
-  trace.add({.artifact = record.substr(4, 8),
+void read_oracle_record(std::string_view record, std::uint64_t number, TraceBuilder& trace) {
+  trace.add({.line = number,
+             .artifact = record.substr(4, 8),
              .time = std::chrono::seconds{little_endian(record.substr(0, 4))},
              .bytes = little_endian(record.substr(12, 4))});
 }

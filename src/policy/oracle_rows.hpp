@@ -15,6 +15,6 @@ namespace weightfs::policy {
 inline constexpr std::size_t kOracleRecord = 24;
 
 /// Exactly one record.
-void read_oracle_record(std::string_view record, TraceBuilder& trace);
+void read_oracle_record(std::string_view record, std::uint64_t number, TraceBuilder& trace);
 
 }  // namespace weightfs::policy

@@ -84,8 +84,12 @@ class Selection {
   bool may_go(const Holding& holding) {
     if (holding.snapshot == spared_ || gone_.contains(holding.snapshot)) return false;
     const auto guard = rules_.guard_of ? rules_.guard_of(holding) : std::nullopt;
-    if (guard) kept[*guard] += holding.bytes;
+    if (guard) keep(holding, *guard);
     return !guard;
+  }
+
+  void keep(const Holding& holding, Guard guard) {
+    if (held_.empty() || kept_.insert(holding.snapshot).second) kept[guard] += holding.bytes;
   }
 
   [[nodiscard]] std::optional<std::int64_t> next_use_of(const Holding& holding) const {
@@ -102,7 +106,7 @@ class Selection {
     if (tenant) {
       const std::uint64_t left = less(held_[*tenant], holding.bytes);
       if (tenant != claimer_ && left < rules_.tenancy.limits[*tenant].floor) {
-        kept[Guard::kFloor] += holding.bytes;
+        keep(holding, Guard::kFloor);
         return 0;
       }
       held_[*tenant] = left;
@@ -117,7 +121,9 @@ class Selection {
   const Rules& rules_;
   std::optional<std::size_t> claimer_;  ///< its tenant
   std::vector<std::uint64_t> held_;     ///< bytes by tenant
-  std::unordered_set<Digest> gone_;     ///< victims, where they can be met twice
+  // Where they can be met twice, for with tenants the claimer's own are looked at first:
+  std::unordered_set<Digest> gone_;  ///< victims
+  std::unordered_set<Digest> kept_;  ///< passed over, and counted
 };
 
 }  // namespace

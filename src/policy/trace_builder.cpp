@@ -37,6 +37,12 @@ std::uint32_t TraceBuilder::Names::number(std::string_view name) {
 }
 
 void TraceBuilder::add(const TraceRow& row) {
+  const std::uint64_t size = row.bytes.value_or(0);
+  std::uint64_t bytes = 0;
+  if (size > kLargestObject || __builtin_add_overflow(bytes_, size, &bytes)) {
+    return skip(row.line, fmt::format("a size of {} bytes cannot be", size));
+  }
+  bytes_ = bytes;
   TraceReference reference;
   reference.artifact = artifacts_.number(row.artifact);
   if (row.consumer) reference.consumer = consumers_.number(*row.consumer);
@@ -53,6 +59,8 @@ void TraceBuilder::add(const TraceRow& row) {
 void TraceBuilder::skip(std::uint64_t line, std::string reason) {
   ++trace_.skipped;
   if (trace_.first_skipped.size() < kNamedSkips) {
+    constexpr std::size_t kShown = 200;  // bytes: a row may be of any length
+    if (reason.size() > kShown) reason.replace(kShown, std::string::npos, "...");
     trace_.first_skipped.push_back({line, std::move(reason)});
   }
 }

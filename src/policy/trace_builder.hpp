@@ -14,6 +14,7 @@ namespace weightfs::policy {
 
 /// One row of a trace, as its format says it.
 struct TraceRow {
+  std::uint64_t line = 0;  ///< or record
   std::string_view artifact;
   std::optional<std::string_view> consumer;
   std::optional<std::string_view> node;
@@ -25,7 +26,9 @@ struct TraceRow {
 class TraceBuilder {
  public:
   static constexpr std::size_t kNamedSkips = 5;
+  static constexpr std::uint64_t kLargestObject = 1ULL << 60;  ///< bytes
 
+  /// Skips one whose size cannot be: more than kLargestObject, or than sums of sizes have room for.
   void add(const TraceRow& row);
   void skip(std::uint64_t line, std::string reason);
 
@@ -53,6 +56,7 @@ class TraceBuilder {
   Names artifacts_;
   Names consumers_;
   Names nodes_;
+  std::uint64_t bytes_ = 0;  ///< of all that were added
   bool all_have_consumers_ = true;
   bool all_have_nodes_ = true;
   bool all_have_times_ = true;

@@ -82,7 +82,7 @@ std::string_view TraceParser::read_lines(std::string_view bytes) {
 std::string_view TraceParser::read_records(std::string_view bytes) {
   for (; bytes.size() >= kOracleRecord; bytes.remove_prefix(kOracleRecord)) {
     ++number_;
-    read_oracle_record(bytes.substr(0, kOracleRecord), trace_);
+    read_oracle_record(bytes.substr(0, kOracleRecord), number_, trace_);
   }
   return bytes;
 }

@@ -4,6 +4,8 @@
 
 #include "base/error.hpp"
 #include "snapshot/byte_text.hpp"
+#include "snapshot/pinned_reference.hpp"
+#include "snapshot/release.hpp"
 
 #include <fmt/format.h>
 
@@ -124,6 +126,21 @@ std::string HubReference::cache_folder() const {
 
 bool HubReference::is_commit() const noexcept {
   return is_git_id(revision);
+}
+
+std::optional<HubReference> hub_reference_of(std::string_view source) {
+  try {
+    const Reference reference = PinnedReference::parse(source).source;
+    if (reference.scheme() == Scheme::kHf) return HubReference::parse(reference);
+    if (reference.scheme() != Scheme::kRelease) return std::nullopt;
+    const Release release = Release::parse(reference.text());
+    const ReleasePart* const whole = release.whole();
+    if (whole == nullptr) return std::nullopt;
+    const auto hub = std::ranges::find(whole->sources, Scheme::kHf, &Reference::scheme);
+    return hub == whole->sources.end() ? std::nullopt : std::optional(HubReference::parse(*hub));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 bool is_git_id(std::string_view text) noexcept {

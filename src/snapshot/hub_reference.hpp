@@ -4,6 +4,7 @@
 
 #include "snapshot/reference.hpp"
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -37,6 +38,10 @@ struct HubReference {
 
   bool operator==(const HubReference&) const = default;
 };
+
+/// Which repository of a Hub a source shows, whole or by patterns, the first one where it names
+/// several; nullopt for one that shows something else, and for text that is no source at all. Pure.
+[[nodiscard]] std::optional<HubReference> hub_reference_of(std::string_view source);
 
 /// 40 lower-case hexadecimal digits: a commit or the id of a git object.
 [[nodiscard]] bool is_git_id(std::string_view text) noexcept;

@@ -56,6 +56,9 @@ class Source {
   /// What read() sent of this file since begin_afresh() does not have its sha256. Who has other
   /// places to read from does so then.
   virtual void refute(const snapshot::File& /*file*/) {}
+  /// Whether it may be worth to read the file anew after it was refuted: there is another place to
+  /// read it from, which has not been tried in vain.
+  [[nodiscard]] virtual bool has_others(const snapshot::File& /*file*/) const { return false; }
 
   /// False while the source was last seen to send whole files where ranges were asked for, from
   /// the head of such an answer on: one read of all that is missing then costs no more than a short

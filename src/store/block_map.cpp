@@ -214,17 +214,16 @@ void BlockMap::set_written(ByteRange range) {
   const std::size_t last_byte = (end - 1) / 8;
   Bits changed;
   blocks_.with([&](Blocks& blocks) {
-    const std::uint64_t before = blocks.written_bytes;
     for (std::uint64_t block = begin; block < end; ++block) {
       if (has_bit(blocks.written, block)) continue;
       blocks.written[block / 8] |= static_cast<std::uint8_t>(1U << (block % 8));
       blocks.written_bytes += bytes_of_block(block);
     }
-    if (blocks.written_bytes == before) return;
     changed.assign(blocks.written.begin() + static_cast<std::ptrdiff_t>(first_byte),
                    blocks.written.begin() + static_cast<std::ptrdiff_t>(last_byte + 1));
   });
-  if (!changed.empty()) writer->store(kHeader + first_byte, changed);
+  // Whether they are news or not: the disk may have been too full for them the last time.
+  writer->store(kHeader + first_byte, changed);
 }
 
 void BlockMap::checkpoint(const Fd& data) {
@@ -263,9 +262,14 @@ bool BlockMap::store_durable(const Bits& flushed) {
   return true;
 }
 
+bool BlockMap::distrusted() const {
+  return blocks_.with([](const Blocks& blocks) { return blocks.distrusted; });
+}
+
 void BlockMap::distrust() {
   auto writer = writer_.lock();
   const Bits durable = blocks_.with([&](Blocks& blocks) {
+    blocks.distrusted = true;
     blocks.written = blocks.durable;
     blocks.written_bytes = set_bytes(blocks.written, size_);
     return blocks.durable;

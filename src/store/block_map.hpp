@@ -62,6 +62,8 @@ class BlockMap {
   void checkpoint(const Fd& data);
   /// Takes the written bits back to the durable ones: a flush of the data has failed.
   void distrust();
+  /// Whether one has.
+  [[nodiscard]] bool distrusted() const;
 
  private:
   using Bits = std::vector<std::uint8_t>;
@@ -71,6 +73,7 @@ class BlockMap {
     Bits durable;
     /// Durable bits were stored and not yet flushed.
     bool durable_unsynced = false;
+    bool distrusted = false;
     std::uint64_t written_bytes = 0;
   };
   struct Image;

@@ -75,7 +75,15 @@ bool PartialBlob::clone_from(const Fd& original) {
   return ::ioctl(state_->data.value(), FICLONE, original.value()) == 0;
 }
 
+/// Not again: it would succeed, with less than the caller has been told of.
+void PartialBlob::refuse_lost() const {
+  if (!state_->map->distrusted()) return;
+  throw Error(Errc::kIo, fmt::format("the disk has lost bytes of partial blob {} that it had taken",
+                                     state_->key.hex()));
+}
+
 void PartialBlob::checkpoint() {
+  refuse_lost();
   state_->volume.health().watch([&] { flush(); });
 }
 
@@ -91,6 +99,7 @@ void PartialBlob::flush() {
 }
 
 Blob PartialBlob::commit(const Digest& digest, std::span<const Midstate> midstates) {
+  refuse_lost();
   return state_->volume.health().watch([&] { return publish(digest, midstates); });
 }
 

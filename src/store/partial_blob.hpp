@@ -51,10 +51,10 @@ class PartialBlob {
   /// One flag per block, as resumed from the map or set since.
   [[nodiscard]] std::vector<bool> written_blocks() const;
 
-  /// Throws Error: kNoSpace, kIo.
+  /// Throws Error: kNoSpace, kIo; after the first it can be done again.
   void write(std::uint64_t offset, std::span<const std::byte> data);
   /// Marks the blocks that lie entirely within `range` (the last block of the file may be short).
-  /// Error kIo.
+  /// Error as of write().
   void set_written(ByteRange range);
   /// Makes the data a reflink of `original`, a file of the same size on the same filesystem, at no
   /// cost in bytes (FICLONE). False where the filesystem cannot; nothing has changed then. Marks
@@ -63,8 +63,9 @@ class PartialBlob {
   /// To read bytes that are known to be written.
   [[nodiscard]] const Fd& fd() const noexcept;
   /// Makes what is written durable. Slow (a disk flush); never under a lock of the caller. Error
-  /// kNoSpace, kIo: the disk has lost data that it had taken, so blocks that were not durable
-  /// before are no longer written.
+  /// kNoSpace, kIo. Can be called again after the first, unless the disk has lost data that it had
+  /// taken: then blocks that were not durable before are no longer written, and every checkpoint
+  /// and commit() from now on is kIo.
   void checkpoint();
 
   /// Publishes (FORMAT.md has the order). The caller has
@@ -72,7 +73,7 @@ class PartialBlob {
   /// before the end, or nothing (then the blob can only be checked as a whole). If the blob exists
   /// already and was verified in this boot, this one is dropped; one that was not is replaced. The
   /// object is used up afterwards. After an Error (kNoSpace, kIo) nothing is published; the object
-  /// can be committed again or discarded.
+  /// can be committed again, but for what checkpoint() says of lost data, or discarded.
   [[nodiscard]] Blob commit(const Digest& digest, std::span<const Midstate> midstates);
   /// Removes the files.
   void discard();
@@ -83,6 +84,7 @@ class PartialBlob {
   friend class Volume;
   class State;
   explicit PartialBlob(std::unique_ptr<State> state);
+  void refuse_lost() const;
   void flush();
   [[nodiscard]] Blob publish(const Digest& digest, std::span<const Midstate> midstates);
   std::unique_ptr<State> state_;

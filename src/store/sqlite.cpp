@@ -8,11 +8,16 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string>
 
 namespace weightfs::store::sqlite {
 
 namespace {
+
+bool is_full(int errno_value) noexcept {
+  return errno_value == ENOSPC || errno_value == EDQUOT;
+}
 
 [[noreturn]] void fail(sqlite3* handle, int result, std::string_view what) {
   std::string message = "the store's index: ";
@@ -24,6 +29,10 @@ namespace {
   switch (result & 0xFF) {
     case SQLITE_FULL:
       throw Error(Errc::kNoSpace, message);
+    case SQLITE_IOERR:  // a full quota is no full disk to SQLite
+      throw Error(
+          handle != nullptr && is_full(sqlite3_system_errno(handle)) ? Errc::kNoSpace : Errc::kIo,
+          message);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
     case SQLITE_ERROR:  // a table or column that should be there is not

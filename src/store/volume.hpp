@@ -121,7 +121,8 @@ class Volume {
   /// Writes, flushes and removes a small file; then it is usable. Error if that fails; kNotFound
   /// where the directory is not the one that was opened.
   void probe();
-  /// Whether another directory stands in its place, as after the disk was changed.
+  /// Whether another directory stands in its place, as after the disk was changed, if only for a
+  /// copy of itself.
   [[nodiscard]] bool was_replaced() const;
 
   [[nodiscard]] StoreUsage usage() const;

@@ -5,11 +5,15 @@
 #include "base/fd.hpp"
 
 #include <fcntl.h>
+#include <algorithm>
 #include <utility>
 
 namespace weightfs::store {
 
 namespace {
+
+/// Index, maps and parts of a few files, bytes.
+constexpr std::uint64_t kLeastRoom = 1 << 20;
 
 bool is_of_the_disk(Errc code) noexcept {
   return code == Errc::kIo || code == Errc::kPermission || code == Errc::kNotFound;
@@ -29,7 +33,7 @@ VolumeHealth::VolumeHealth(std::filesystem::path directory, Log log)
 void VolumeHealth::write_failed(const Error& error, std::uint64_t wanted) {
   if (error.code() == Errc::kNoSpace) {
     const bool before = trouble_.with([&](Trouble& trouble) {
-      trouble.wanted = wanted;
+      trouble.wanted = std::max(wanted, kLeastRoom);
       if (full_.exchange(true)) return true;
       trouble.full = error.what();
       return false;
@@ -43,6 +47,10 @@ void VolumeHealth::write_failed(const Error& error, std::uint64_t wanted) {
     });
     if (!before) log_.error("the store {} is set aside: {}", directory_.string(), error.what());
   }
+}
+
+void VolumeHealth::found_full() {
+  if (!full_) write_failed(Error(Errc::kNoSpace, "no space is left on its disk"));
 }
 
 void VolumeHealth::found_room(std::uint64_t free) {

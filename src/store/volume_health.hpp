@@ -33,8 +33,10 @@ class VolumeHealth {
   }
   /// `wanted`: bytes that there was no room for, where that was it.
   void write_failed(const Error& error, std::uint64_t wanted = 0);
-  /// Something was written, or `free` bytes were found: it is full no more if that is as much as
-  /// was wanted.
+  /// Nothing is left of the space, whoever has taken it.
+  void found_full();
+  /// `free` bytes were found: it is full no more if that is more than was wanted, and enough for
+  /// what the store writes beside.
   void found_room(std::uint64_t free);
   /// A probe could write: it is used again.
   void recovered();

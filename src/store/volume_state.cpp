@@ -109,7 +109,11 @@ StoreUsage Volume::State::usage() const {
     const Space space = space_of(layout_.directory());
     usage.capacity = space.capacity;
     usage.free = space.free;
-    health_.found_room(space.free);
+    if (space.free == 0) {
+      health_.found_full();
+    } else {
+      health_.found_room(space.free);
+    }
   } catch (const Error& error) {
     health_.write_failed(error);
   }
@@ -193,7 +197,11 @@ void Volume::State::forget(const Digest& digest) {
   try {
     index_->remove(digest);
   } catch (const Error& error) {
-    index_failed(error);
+    if (error.code() == Errc::kNoSpace) {
+      health_.write_failed(error);
+    } else {
+      index_failed(error);
+    }
     gone_.with([&](auto& gone) { gone.insert(digest); });
   }
 }
@@ -333,7 +341,8 @@ bool Volume::State::was_replaced() const {
   std::error_code error;
   if (!fs::is_directory(layout_.directory(), error)) return false;
   try {
-    return layout_.root() != root_;
+    // A copy of the whole filesystem has the same inodes.
+    return device_of(layout_.directory()) != filesystem_ || layout_.root() != root_;
   } catch (const Error& missing) {
     return missing.code() == Errc::kNotFound;  // an empty one
   }

@@ -129,7 +129,10 @@ EventLogStatus EventLog::status() const {
 void EventLog::run(const std::stop_token& stop) {
   while (const auto batch = next_batch(stop)) {
     if (write(*batch)) continue;
-    if (!pause(stop, kRetry)) return;
+    if (pause(stop, kRetry)) continue;
+    const std::uint64_t lost = state_.with(
+        [](const State& state) { return state.forgotten + state.events.size() - state.written; });
+    return log_.warning("{} events are lost: the daemon ends, and they cannot be written", lost);
   }
 }
 

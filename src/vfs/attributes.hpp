@@ -9,13 +9,13 @@
 
 namespace weightfs::vfs {
 
-enum class Kind { kDirectory, kFile };
+enum class Kind { kDirectory, kFile, kLink };
 
 /// What stat shows. Everything belongs to root and nobody may write.
 struct Attributes {
   Kind kind = Kind::kFile;
   std::uint64_t inode = 0;     ///< st_ino: the same on every node and after every restart
-  std::uint64_t size = 0;      ///< bytes
+  std::uint64_t size = 0;      ///< bytes; of a link, of what it says
   std::uint64_t resident = 0;  ///< bytes on the local disk, what st_blocks counts
   std::int64_t mtime = 0;      ///< seconds since 1970
   bool executable = false;

@@ -6,6 +6,10 @@
 #include "fetch/read_buffer.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <span>
+#include <utility>
+#include <variant>
 
 namespace weightfs::vfs {
 
@@ -60,9 +64,9 @@ LookupResult Filesystem::lookup(NodeId parent, const std::string& name) {
   const Place directory = places_.at(parent);
   const auto place = places_.child(directory, name);
   if (!place) {
-    return {std::nullopt, directory.is_view() ? Lifetime::kForever : Lifetime::kNone};
+    return {std::nullopt, directory.is_revision() ? Lifetime::kForever : Lifetime::kNone};
   }
-  return {entry(*place), Lifetime::kNone};
+  return {entry_in(directory, *place), Lifetime::kNone};
 }
 
 Entry Filesystem::attributes(NodeId node) {
@@ -77,20 +81,26 @@ Entry Filesystem::attributes(NodeId node) {
 }
 
 void Filesystem::list(NodeId directory, std::uint64_t position, const Visitor& visitor) {
-  places_.list(places_.at(directory), position,
+  const Place parent = places_.at(directory);
+  places_.list(parent, position,
                [&](const std::string& name, const Place& child, std::uint64_t at) {
-                 return visitor(name, entry(child), at + 1);
+                 return visitor(name, entry_in(parent, child), at + 1);
                });
 }
 
 Lifetime Filesystem::listing_lifetime(NodeId directory) {
-  return places_.at(directory).is_view() ? Lifetime::kForever : Lifetime::kNone;
+  return places_.at(directory).is_revision() ? Lifetime::kForever : Lifetime::kNone;
 }
 
 Ticket Filesystem::open(NodeId node, const std::string& consumer, OpenDone done) {
   const auto shared = std::make_shared<const Place>(places_.at(node));
   const Place& place = *shared;
-  if (place.file() == nullptr) throw Error(Errc::kInvalid, "open of a directory");
+  if (place.kind() != Kind::kFile) throw Error(Errc::kInvalid, "open of what is no file");
+  if (place.file() == nullptr) {
+    open_files_.acquire(node, shared, [&] { return text_of(place); });
+    done({});
+    return {};
+  }
   const fetch::Target wanted = target(place);
   check_current(node, wanted);
   if (uses_.opened(*place.snapshot, *place.node().file, consumer)) {
@@ -188,15 +198,18 @@ void Filesystem::release(NodeId node) {
 }
 
 void Filesystem::let_go(NodeId node) {
-  if (const PlacePtr place = open_files_.release(node)) close(place->snapshot->key());
+  const PlacePtr place = open_files_.release(node);
+  if (place && place->file() != nullptr) close(place->snapshot->key());
 }
 
 void Filesystem::adopt(NodeId node, std::uint32_t opens) {
   PlacePtr place;
   try {
     place = std::make_shared<const Place>(places_.at(node));
-    cache_.adopted(place->snapshot->key(), opens);
-    uses_.adopted(place->snapshot->key(), opens);
+    if (place->file() != nullptr) {
+      cache_.adopted(place->snapshot->key(), opens);
+      uses_.adopted(place->snapshot->key(), opens);
+    }
   } catch (const Error&) {
     // Its model was removed meanwhile.
   }
@@ -206,8 +219,16 @@ void Filesystem::adopt(NodeId node, std::uint32_t opens) {
 Ticket Filesystem::read(NodeId node, std::uint64_t offset, std::uint64_t size,
                         fetch::ReadDone done) {
   const PlacePtr place = place_of(node);
+  if (place->kind() != Kind::kFile) throw Error(Errc::kInvalid, "read of what is no file");
   const snapshot::File* file = place->file();
-  if (file == nullptr) throw Error(Errc::kInvalid, "read of a directory");
+  if (file == nullptr) {
+    const auto text =
+        std::get<TextPtr>(open_files_.find(node, place, [&] { return text_of(*place); }));
+    const std::size_t begin = std::min<std::size_t>(offset, text->size());
+    done({std::as_bytes(std::span(*text).subspan(begin, std::min(size, text->size() - begin))),
+          std::nullopt});
+    return {};
+  }
   size = std::min({size, kMaxRead, file->size - std::min(offset, file->size)});
   ledger_.read(size);
   if (size == 0) {
@@ -233,6 +254,12 @@ Ticket Filesystem::read(NodeId node, std::uint64_t offset, std::uint64_t size,
   return {fill, id};
 }
 
+std::string Filesystem::read_link(NodeId node) {
+  const Place place = places_.at(node);
+  if (place.kind() != Kind::kLink) throw Error(Errc::kInvalid, "no link");
+  return places_.hub().link(*place.snapshot, *place.node().file);
+}
+
 FilesystemUsage Filesystem::usage() const {
   const store::StoreUsage usage = store_.usage();
   return {.capacity = usage.capacity, .free = usage.free, .files = usage.blobs};
@@ -256,15 +283,32 @@ Entry Filesystem::entry(const Place& place) {
   if (place.file() != nullptr) return file_entry(place);
   Entry found;
   found.node = NodeId(place.number, place.index, 0, true);
-  found.attributes.kind = Kind::kDirectory;
+  found.attributes.kind = place.kind();
   found.attributes.inode = place.inode();
-  if (place.is_view()) {
+  if (place.is_revision()) {
     found.attributes.mtime = place.node().mtime;
     // Where a name leads can change; what lies below a revision cannot.
     found.name_lifetime = place.index == 0 ? Lifetime::kNone : Lifetime::kForever;
     found.attributes_lifetime = found.name_lifetime;
   }
+  if (found.attributes.kind == Kind::kLink) {
+    found.attributes.size = places_.hub().link(*place.snapshot, *place.node().file).size();
+  } else if (found.attributes.kind == Kind::kFile) {
+    found.attributes.size = found.attributes.resident = places_.hub().size(place.text());
+    found.attributes_lifetime = Lifetime::kForever;  // what has another text is another node
+  }
   return found;
+}
+
+// By names outside of a revision something else may be found tomorrow, whatever it is today.
+Entry Filesystem::entry_in(const Place& directory, const Place& place) {
+  Entry found = entry(place);
+  if (!directory.is_revision()) found.name_lifetime = Lifetime::kNone;
+  return found;
+}
+
+Backing Filesystem::text_of(const Place& place) {
+  return std::make_shared<const std::string>(places_.hub().text(place.text()));
 }
 
 Entry Filesystem::file_entry(const Place& place) {

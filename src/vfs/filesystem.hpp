@@ -122,6 +122,9 @@ class Filesystem {
   /// As open(). `done` gets at most `size` bytes, fewer at the end of the file only.
   Ticket read(NodeId node, std::uint64_t offset, std::uint64_t size, fetch::ReadDone done);
 
+  /// What a link says. Error(kInvalid) for what is none.
+  [[nodiscard]] std::string read_link(NodeId node);
+
   [[nodiscard]] std::vector<std::string> attribute_names(NodeId node);
   /// nullopt: no such attribute.
   [[nodiscard]] std::optional<std::string> attribute(NodeId node, const std::string& name);
@@ -157,7 +160,9 @@ class Filesystem {
   };
   [[nodiscard]] PlacePtr place_of(NodeId node);
   Entry entry(const Place& place);
+  Entry entry_in(const Place& directory, const Place& place);
   Entry file_entry(const Place& place);
+  Backing text_of(const Place& place);
   Residence residence(const fetch::Target& target) const;
   std::uint32_t incarnation(const fetch::Target& target) const;
   void check_current(NodeId node, const fetch::Target& target) const;

@@ -11,15 +11,20 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <variant>
 
 namespace weightfs::vfs {
 
+/// A file that is generated.
+using TextPtr = std::shared_ptr<const std::string>;
+
 /// What serves the reads of a node: the verified blob, the fill that is on its way to become one,
-/// or a blob that is checked as it is read.
-using Backing = std::variant<store::Blob, fetch::FillPtr, UncheckedBlobPtr>;
+/// a blob that is checked as it is read, or what was generated.
+using Backing = std::variant<store::Blob, fetch::FillPtr, UncheckedBlobPtr, TextPtr>;
 
 /// The nodes that the kernel has open, what each is, and what serves it. Keyed by node, not by file
 /// handle, so that a daemon that took over a session can go on with handles that it never gave out.

@@ -42,6 +42,7 @@ SnapshotTree::SnapshotTree(const snapshot::Snapshot& snapshot) {
                                         " files and directories is more than node ids can number");
   }
   nodes_.resize(paths.size() + 1);
+  files_.resize(snapshot.files().size());
   std::map<std::string_view, std::uint32_t> directories{{"", 0}};
   std::uint32_t index = 0;
   for (const auto& [path, item] : paths) {
@@ -55,7 +56,11 @@ SnapshotTree::SnapshotTree(const snapshot::Snapshot& snapshot) {
     node.file = item.file;
     nodes_[node.parent].children.push_back(index);
     nodes_[0].mtime = std::max(nodes_[0].mtime, item.mtime);
-    if (!item.file) directories.emplace(path, index);
+    if (item.file) {
+      files_[*item.file] = index;
+    } else {
+      directories.emplace(path, index);
+    }
   }
   // "a-b" sorts before "a/x" among paths, so the children of a directory are in order by accident
   // only.

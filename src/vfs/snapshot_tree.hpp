@@ -38,11 +38,14 @@ class SnapshotTree {
   }
   [[nodiscard]] std::optional<std::uint32_t> child(std::uint32_t directory,
                                                    std::string_view name) const noexcept;
+  /// Of one of the snapshot's files, by its index there.
+  [[nodiscard]] std::uint32_t index_of(std::size_t file) const { return files_.at(file); }
   /// From the root, without a leading '/'.
   [[nodiscard]] std::string path(std::uint32_t index) const;
 
  private:
   std::vector<Node> nodes_;
+  std::vector<std::uint32_t> files_;
 };
 
 using SnapshotTreePtr = std::shared_ptr<const SnapshotTree>;

@@ -26,6 +26,9 @@ class TreeTable {
     kNamespace = 'n',  ///< a directory made of names; `path` is the prefix, "" the root (number 0)
     kSnapshots = 's',  ///< .snapshots
     kView = 'v',       ///< one snapshot at one place: `path` is that place, `key` the snapshot's
+    kHub = 'h',        ///< a directory of the Hub's cache: `path` is below .hub, "" itself
+    kLinks = 'l',      ///< a snapshot in there: likewise, and `key` is the snapshot's
+    kText = 't',       ///< a file in there that is generated: `path` says which, `key` of what
   };
   struct Tree {
     Kind kind = Kind::kNamespace;

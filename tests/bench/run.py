@@ -28,6 +28,7 @@ sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / "integration")]
 
 import daemon  # noqa: E402
 import models  # noqa: E402
+import prefetch  # noqa: E402
 from comparison import AS_SPEED, AS_TIME, Comparison, Gate  # noqa: E402
 from observer import Observer, children  # noqa: E402
 from paced_origin import PacedOrigin  # noqa: E402
@@ -67,6 +68,7 @@ class Bench:
         self.comparisons, self.costs, self.library = [], {}, None
         self.passthrough = False
         self.reads_of_complete = 0
+        self.prefetch_passed, self.prefetches = True, []
 
     def origin(self, pace=None):
         return PacedOrigin(self.model.folder.parent, self.place.fresh("nginx"), pace)
@@ -83,7 +85,7 @@ class Bench:
     @property
     def passed(self):
         """Every gate holds, and what the kernel serves by itself has cost no READ."""
-        return (all(comparison.passed for comparison in self.comparisons) and
+        return (all(comparison.passed for comparison in self.comparisons) and self.prefetch_passed and
                 not (self.passthrough and self.reads_of_complete))
 
     # ---- complete files
@@ -210,6 +212,7 @@ class Bench:
                   self.plan.long_pairs, self.plan.miss_gate)
         if self.plan.unpaced_pairs:
             self.miss("miss, unlimited origin", None, self.plan.unpaced_pairs, None)
+        self.prefetch_passed, self.prefetches = prefetch.gate(self.place)
 
     def median_costs(self, name):
         found = {}
@@ -271,7 +274,7 @@ def main():
             "machine": about, "seconds": time.monotonic() - began, "passed": bench.passed,
             "model_bytes": bench.model.size, "loader": bench.library,
             "comparisons": [comparison.as_json() for comparison in bench.comparisons],
-            "reads_of_complete_files": bench.reads_of_complete,
+            "reads_of_complete_files": bench.reads_of_complete, "prefetches": bench.prefetches,
             "miss_costs": {name: bench.median_costs(name) for name in bench.costs}}, indent=1) + "\n")
     print(f"\nloader: {bench.library}; {time.monotonic() - began:.0f} s; "
           f"{'every gate holds' if bench.passed else 'A GATE IS MISSED'}")

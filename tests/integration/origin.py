@@ -140,6 +140,11 @@ class NginxOrigin:
                                  entry["sent"] if carries else 0, asked))
         return found
 
+    def last_sent(self, below):
+        """When the last answer of what is below a path was sent, by the origin's clock; seconds since 1970."""
+        lines = (self.home / "access.log").read_text(errors="replace").splitlines()
+        return max(entry["time"] for entry in map(json.loads, lines) if entry["path"].startswith("/" + below))
+
     def sent(self, path=None):
         """Bytes of bodies sent in all."""
         return sum(request.sent for request in self.requests(path))

@@ -2,11 +2,20 @@
 # Copyright the weightfs authors
 """The modes prod, off and shadow: what they keep, what they leave alone, and the way from one to another."""
 
+import mmap
+import random
+import threading
+
 import pytest
 
 import models
+import processes
 from fleet import MB, SHARD, SHARDS
 from readers import same_tree
+
+# What reads past the store share in memory (fetch::FetcherOptions), and what all else may take beside it: what
+# connections have on its way there, and answers on their way to the kernel.
+WINDOW, BESIDE = 128 << 20, 128 << 20
 
 
 def tree(folder):
@@ -62,3 +71,60 @@ def test_shadow_begins_with_what_the_store_has_and_leaves_every_file_of_it_alone
     assert status["shadow"]["hits"] >= 2 * SHARDS, "a model that was there, and one that would have been kept"
     assert status["policy"]["used"] >= fleet["org/m0"].size + SHARDS * SHARD
     assert status["store"]["bytes"] == 0
+
+
+class Memory:
+    """The most anonymous memory that a process has had in the block, looked at again and again; bytes."""
+
+    def __init__(self, pid):
+        self.pid, self.most, self.samples = pid, 0, 0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self):
+        while not self._over.wait(0.01):
+            self.most = max(self.most, processes.status_field(self.pid, "RssAnon") << 10)
+            self.samples += 1
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._thread.join()
+
+
+def same_mapped(mounted, plain, faults):
+    """Single pages at random places, each by a fault of its own, and then all of it in turn."""
+    chance = random.Random(1)
+    with open(mounted, "rb") as left, open(plain, "rb") as right, \
+            mmap.mmap(left.fileno(), 0, prot=mmap.PROT_READ) as ours, \
+            mmap.mmap(right.fileno(), 0, prot=mmap.PROT_READ) as theirs:
+        ours.madvise(mmap.MADV_RANDOM)
+        for _ in range(faults):
+            offset = chance.randrange(len(theirs) // mmap.PAGESIZE) * mmap.PAGESIZE
+            assert ours[offset:offset + mmap.PAGESIZE] == theirs[offset:offset + mmap.PAGESIZE], offset
+        ours.madvise(mmap.MADV_NORMAL)
+        for offset in range(0, len(theirs), MB):
+            assert ours[offset:offset + MB] == theirs[offset:offset + MB], offset
+
+
+@pytest.mark.seconds(300)
+@pytest.mark.parametrize("mode", ["off", "shadow"])
+def test_without_the_cache_a_mapped_file_streams_through_bounded_memory(weightfs, origin, large, mode):
+    mounted = weightfs({"org/large": origin().url("large/")}, config={"mode": mode})
+    before = tree(mounted.store)
+    idle = processes.status_field(mounted.pid, "RssAnon") << 10
+    with Memory(mounted.pid) as memory:
+        for name in large.shards:
+            same_mapped(mounted.mount / "org/large" / name, large.path(name), faults=200)
+    status = mounted.status()
+    size = sum(large.files[name].size for name in large.shards)
+    print(f"{mode}: {memory.most >> 20} MiB of anonymous memory at most in {memory.samples} samples, {idle >> 20} MiB "
+          f"before; {status['source']['bytes'] >> 20} MiB fetched for {size >> 20}")
+    assert memory.samples > 20 and size > 4 * (WINDOW + BESIDE)
+    assert memory.most - idle < WINDOW + BESIDE
+    assert status["source"]["bytes"] >= size - len(large.shards) * MB
+    assert (status["cache"]["hits"], status["cache"]["misses"]) == (0, 0)
+    assert status["store"]["bytes"] == 0 and tree(mounted.store) == before

@@ -89,14 +89,14 @@ def test_models_are_spread_over_both_disks_and_found_again(weightfs, origin, dis
 
 def test_a_disk_that_becomes_read_only_is_set_aside_and_its_successor_used(weightfs, origin, disks, tree,
                                                                           folder, mode):
-    origin = origin(folder / "tree", rate="300k")
+    slow, origin = origin(folder / "tree", rate="1m"), origin(folder / "tree")
     mounted = weightfs(sources(origin, FIRST), store=both(disks), passthrough=mode == "passthrough")
     mounted.wait(FIRST)
     plain, until_file = tree[FIRST], folder / "stop"
     modes = ["pread", "mmap"]
     with Readers(mounted.mount / FIRST, plain.folder, list(plain.files), modes, until=until_file) as readers:
         readers.wait_all_open()
-        mounted.cli("add", SECOND, origin.url("second/"))
+        mounted.cli("add", SECOND, slow.url("second/"))
         mounted.cli("warm", SECOND)
         broken = until(lambda: next((store for store in disks if any(store.glob("partial/*/data"))), None),
                        30, "a fill is under way")

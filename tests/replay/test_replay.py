@@ -2,9 +2,11 @@
 # Copyright the weightfs authors
 """`weightfs replay` against an independent simulator, on generated and on real traces."""
 
+import gzip
 import json
 import os
 import pathlib
+import random
 import resource
 import subprocess
 
@@ -109,6 +111,57 @@ def test_damaged_file_is_an_error_and_not_a_shorter_trace(generated, tmp_path):
         assert "t.gz" in done.stderr and reason in done.stderr
     done = run(tmp_path, "--capacity", 8)
     assert done.returncode == 1 and str(tmp_path) in done.stderr
+
+
+GARBAGE = {
+    "random bytes": (random.Random(1).randbytes(300_000), None),
+    "random lines": (b"artifact,size\n" + random.Random(2).randbytes(300_000), None),
+    "random records": (bytes(16) + random.Random(3).randbytes(300_001), 0),
+    "half an event": (b'{"event": "reference", "snap', "no reference that could be read"),
+    "empty": (b"", "no reference that could be read"),
+    "a header alone": (b"time,artifact\n", "no reference that could be read"),
+    "one line of 10 MB": (b"x" * 10_000_000, "line 1 is longer"),
+    "a row of 10 MB": (b"time,artifact\n" + b"x" * 10_000_000, "line 2 is longer"),
+    "a long header": (b"x," * 400_000 + b"\n1\n", "which column is the artifact"),
+    "the beginning of gzip": (b"\x1f\x8b", "cut off"),
+    "gzip of nothing": (gzip.compress(b""), "no reference that could be read"),
+    "gzip of noise": (gzip.compress(random.Random(4).randbytes(100_000)), None),
+}
+
+
+@pytest.mark.parametrize("name", GARBAGE)
+@pytest.mark.parametrize("capacity", ["8", "10GB"])
+def test_garbage_is_told_in_few_words_and_never_a_crash(tmp_path, name, capacity):
+    """The reason, 0 where something can be made of it, None where either is right."""
+    content, reason = GARBAGE[name]
+    (tmp_path / "garbage").write_bytes(content)
+    done = run(tmp_path / "garbage", "--capacity", capacity)
+    assert done.returncode in ((0, 1) if reason is None else (0,) if reason == 0 else (1,)), done.stderr
+    assert len(done.stderr) < 3000
+    if done.returncode == 1:
+        assert not done.stdout and f"{tmp_path}/garbage: " in done.stderr and (reason or "") in done.stderr
+
+
+@pytest.mark.parametrize("path, reason", [("/dev/null", "no reference that could be read"), ("/", "directory")])
+def test_what_is_no_file_is_told(path, reason):
+    done = run(path, "--capacity", "8")
+    assert done.returncode == 1 and not done.stdout and reason in done.stderr
+
+
+def test_absurd_numbers_are_rows_that_do_not_parse(tmp_path):
+    right = ["0,u,a,10", "1,u,b,0", "2,v,a,10", f"3,u,big,{1 << 60}"]
+    wrong = ["1e400,u,a,1", "nan,u,a,1", "inf,u,a,1", "-1e300,u,a,1", "4,u,a,-5", "4,u,a,1e308", "4,u,a,nan",
+             f"4,u,{'x' * 100_000},never", "4,u,a,18446744073709551615", "4,u,a,99999999999999999999999999", "4,u,,1", "4,u", ",,,"]
+    (tmp_path / "t.csv").write_text("\n".join(["time,user,artifact,size", *right, *wrong]) + "\n")
+    done = run(tmp_path / "t.csv", "--json", "--capacity", "1GB", "--policy", "lru")
+    assert done.returncode == 0 and f"{len(wrong)} rows do not parse" in done.stderr
+    assert len(done.stderr) < 3000
+    lru = json.loads(done.stdout)["policies"][0]
+    assert lru["pulled_bytes"] == 10 + (1 << 60) and lru["object_hit_rate"] == 1 / 4
+    # Each could be, but not their sum.
+    (tmp_path / "t.csv").write_text("artifact,size\n" + f"a,{1 << 60}\n" * 17)
+    done = run(tmp_path / "t.csv", "--capacity", "1GB", "--policy", "lru")
+    assert done.returncode == 0 and "2 rows do not parse" in done.stderr and "cannot be" in done.stderr
 
 
 def test_a_million_references_take_under_five_seconds(tmp_path):

@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "digest/git_blob.hpp"
 #include "snapshot/byte_text.hpp"
+#include "snapshot/lfs_pointer.hpp"
 #include "source/error_context.hpp"
 #include "source/http/range_read.hpp"
 #include "source/side_by_side.hpp"
@@ -28,14 +29,8 @@ constexpr std::size_t kMaxListings = 16;
 /// Signed URLs that one range may use up: one may have died, one may die under way.
 constexpr int kMaxLocations = 3;
 
-/// What git keeps of a file in LFS (git-lfs/docs/spec.md).
-std::string pointer_of(const Digest& sha256, std::uint64_t size) {
-  return fmt::format("version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize {}\n",
-                     sha256.hex(), size);
-}
-
 bool is_in_lfs(const HubEntry& entry) {
-  return entry.sha256 && git_blob_id(pointer_of(*entry.sha256, entry.size)) == entry.blob;
+  return entry.sha256 && snapshot::is_lfs_pointer(entry.blob, *entry.sha256, entry.size);
 }
 
 /// What a storage service says of a signed URL whose time is over, or that it does not know.

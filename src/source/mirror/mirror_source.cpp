@@ -115,6 +115,10 @@ void MirrorSource::refute(const File& file) {
   if (file.sha256) standing_.refuted(*file.sha256);
 }
 
+bool MirrorSource::has_others(const File& file) const {
+  return file.sha256 && standing_.hopeful(*file.sha256);
+}
+
 bool MirrorSource::serves_ranges() const noexcept {
   return std::ranges::all_of(sources_, &Source::serves_ranges);
 }

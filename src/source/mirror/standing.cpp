@@ -71,6 +71,15 @@ void Standing::refuted(const Digest& file) {
   });
 }
 
+bool Standing::hopeful(const Digest& file) const {
+  return state_.with([&](const State& state) {
+    const auto known = state.files.find(file);
+    if (known == state.files.end() || known->second.blamed.size() < state.sources.size())
+      return true;
+    return std::ranges::any_of(known->second.blamed, [](const auto& of) { return of.second < 2; });
+  });
+}
+
 Standing::Record& Standing::record(State& state, const Digest& file) {
   if (state.files.size() >= kMaxFiles && !state.files.contains(file)) state.files.clear();
   return state.files[file];

@@ -33,6 +33,9 @@ class Standing {
   void begin(const Digest& file);
   /// What was sent of the file since then was not right.
   void refuted(const Digest& file);
+  /// Whether somebody is left who may not have been the one: each gets its turn twice, as the first
+  /// time it may have been blamed for another's bytes.
+  [[nodiscard]] bool hopeful(const Digest& file) const;
 
  private:
   struct Of {

@@ -69,6 +69,11 @@ void ReleaseSource::refute(const File& file) {
   if (const auto part = known_home(file.path)) sources_[*part]->refute(within(*part, file));
 }
 
+bool ReleaseSource::has_others(const File& file) const {
+  const auto part = known_home(file.path);
+  return part && sources_[*part]->has_others(within(*part, file));
+}
+
 bool ReleaseSource::serves_ranges() const noexcept {
   return std::ranges::all_of(sources_, &Source::serves_ranges);
 }

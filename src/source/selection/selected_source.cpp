@@ -42,6 +42,10 @@ void SelectedSource::refute(const File& file) {
   inner_->refute(file);
 }
 
+bool SelectedSource::has_others(const File& file) const {
+  return inner_->has_others(file);
+}
+
 bool SelectedSource::serves_ranges() const noexcept {
   return inner_->serves_ranges();
 }

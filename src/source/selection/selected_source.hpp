@@ -20,6 +20,7 @@ class SelectedSource final : public Source {
   void read(const snapshot::File& file, ByteRange range, Sink& sink, std::stop_token stop) override;
   void begin_afresh(const snapshot::File& file) override;
   void refute(const snapshot::File& file) override;
+  [[nodiscard]] bool has_others(const snapshot::File& file) const override;
   [[nodiscard]] bool serves_ranges() const noexcept override;
   [[nodiscard]] bool has_local_files() const noexcept override;
   [[nodiscard]] std::optional<Fd> open_local(const snapshot::File& file) override;

@@ -211,6 +211,42 @@ TEST_CASE("a disk that is full before its numbers say so gets room by an evictio
       node.governor().claim({.snapshot = next, .file_index = 0, .source = nullptr}, never), Error);
 }
 
+TEST_CASE("a disk that is full while a file is written gets room by one eviction, if it needs it") {
+  Node node(10 << 20);
+  const SnapshotPtr old = node.model("old", 20 * kKiB);
+  const SnapshotPtr older = node.model("older", 2 << 20);
+  const SnapshotPtr filling = node.model("filling", 10 * kKiB);
+  CHECK(node.use(older, "a"));
+  CHECK(node.use(old, "a"));
+  CHECK(node.use(filling, "a"));
+  int writes = 0;
+  int succeeds_at = 1;
+  const auto write = [&] {
+    if (++writes < succeeds_at) throw Error(Errc::kNoSpace, "the disk is full");
+  };
+  const auto write_again = [&] {
+    writes = 0;
+    node.governor().write_again({.snapshot = filling, .file_index = 0, .source = nullptr}, write);
+  };
+  write_again();  // somebody else has made room meanwhile
+  CHECK(node.has(older));
+
+  succeeds_at = 2;
+  write_again();
+  CHECK(writes == 2);
+  CHECK_FALSE(node.has(older));
+  CHECK(node.has(old));
+  CHECK(node.governor().status().evictions == 1);
+
+  write_again();  // little may be enough
+  CHECK_FALSE(node.has(old));
+
+  // There is nothing left: what is being written is no victim.
+  CHECK_THROWS_AS(write_again(), Error);
+  CHECK(writes == 1);
+  CHECK(node.has(filling));
+}
+
 TEST_CASE("with admission never only what a person asks for is kept") {
   Node node(100 * kKiB, Admission::kNever);
   const SnapshotPtr read = node.model("read", 10 * kKiB);

@@ -157,3 +157,10 @@ TEST_CASE("a store that is reached through a link is given, not the link") {
   CHECK(is_given(place.path() / "disk"));
   CHECK_FALSE(is_given(place.path() / "store"));
 }
+
+TEST_CASE("every file of a state directory is known as such, and nothing else is") {
+  const std::vector<std::string> ours = {"catalog.json",        "leases.json", "leases.json.tmp",
+                                         "leases.json.damaged", "uses",        "events.jsonl"};
+  CHECK_FALSE(foreign_to_state(ours));
+  CHECK(foreign_to_state(std::vector<std::string>{"leases.json", "thesis.tex"}) == "thesis.tex");
+}

@@ -13,15 +13,18 @@ constexpr std::uint64_t kSize = 4 * kMiB;
 
 class SwitchedRoom final : public Room {
  public:
+  void given_back() noexcept override { ++returns; }
   void streamed(const Target&) override { ++passed; }
   bool claim(const Target&, const std::function<void()>& take) override {
     ++claims;
     if (admits) take();
     return admits;
   }
+  void write_again(const Target&, const std::function<void()>& write) override { write(); }
   std::atomic<bool> admits{true};
   std::atomic<unsigned> claims{0};
   std::atomic<unsigned> passed{0};
+  std::atomic<unsigned> returns{0};
 };
 
 class WithRoom : public FetchFixture {

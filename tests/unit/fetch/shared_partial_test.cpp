@@ -13,7 +13,9 @@ const store::PartialKey kKey = Digest::of("key");
 
 TEST_CASE_METHOD(FetchFixture, "whoever leaves last ends it, and the key is free after that") {
   std::vector<std::string> events;
-  SharedPartial partial(store->partial(kKey, 100), [&] { events.emplace_back("free"); });
+  SharedPartial partial(store->partial(kKey, 100),
+                        {.free = [&] { events.emplace_back("free"); },
+                         .given_back = [&] { events.emplace_back("given back"); }});
   auto one = partial.use();
   auto two = partial.use();
   REQUIRE(one);
@@ -31,10 +33,25 @@ TEST_CASE_METHOD(FetchFixture, "whoever leaves last ends it, and the key is free
   CHECK(events == std::vector<std::string>{"end", "free", "then"});
 }
 
+TEST_CASE_METHOD(FetchFixture, "what is not kept is told to be gone once it is") {
+  for (const auto ending : {SharedPartial::Ending::kKeep, SharedPartial::Ending::kDiscard,
+                            SharedPartial::Ending::kQuarantine}) {
+    unsigned given_back = 0;
+    SharedPartial partial(store->partial(kKey, 100),
+                          {.free = [] {}, .given_back = [&] { ++given_back; }});
+    auto user = partial.use();
+    partial.close(ending, "wrong", Log::silent());
+    CHECK(given_back == 0);
+    user.reset();
+    CHECK(given_back == (ending == SharedPartial::Ending::kKeep ? 0 : 1));
+    partial.release();
+  }
+}
+
 TEST_CASE_METHOD(FetchFixture, "without users the end comes at once; a second end is none") {
   unsigned ends = 0;
   unsigned frees = 0;
-  SharedPartial partial(store->partial(kKey, 100), [&] { ++frees; });
+  SharedPartial partial(store->partial(kKey, 100), {.free = [&] { ++frees; }, .given_back = [] {}});
   for (int i = 0; i < 2; ++i) {
     partial.end([&](auto) {
       ++ends;
@@ -52,7 +69,7 @@ TEST_CASE_METHOD(FetchFixture, "without users the end comes at once; a second en
 
 TEST_CASE("a fill without a disk frees its key when it is over") {
   unsigned frees = 0;
-  SharedPartial partial(nullptr, [&] { ++frees; });
+  SharedPartial partial(nullptr, {.free = [&] { ++frees; }, .given_back = [] {}});
   CHECK_FALSE(partial.use());
   partial.release();
   CHECK(frees == 1);

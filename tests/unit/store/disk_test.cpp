@@ -35,15 +35,6 @@ Errc error_of(const std::function<void()>& body) {
   return Errc::kInternal;
 }
 
-/// Takes all the space that is left.
-void fill_up(const fs::path& file) {
-  const Fd fd = open_file(file, O_WRONLY | O_CREAT | O_APPEND, 0600);
-  const std::string block(64 << 10, 'f');
-  for (std::size_t size = block.size(); size >= 1;) {
-    if (::write(fd.value(), block.data(), size) < 0) size /= 2;
-  }
-}
-
 }  // namespace
 
 TEST_CASE("the root of a filesystem may hold lost+found, and nothing else that is not ours") {
@@ -79,7 +70,7 @@ TEST_CASE("a preallocated fill ends on a disk that others have filled meanwhile"
   put(*store, "makes the folders");
   const std::string content = random_bytes(4 << 20, 1);
   const auto partial = store->partial(Digest::of(content), content.size());
-  fill_up(disk.path() / "filler");
+  disk.fill_up();
   CHECK_NOTHROW(fill(*partial, content));
   CHECK_NOTHROW(partial->checkpoint());
   // The index may have no room left for the row; then nothing is published and all can be repeated.
@@ -88,7 +79,7 @@ TEST_CASE("a preallocated fill ends on a disk that others have filled meanwhile"
   } catch (const Error& error) {
     CHECK(error.code() == Errc::kNoSpace);
     CHECK_FALSE(store->contains(Digest::of(content)));
-    fs::remove(disk.path() / "filler");
+    disk.free_up();
     (void)partial->commit(Digest::of(content), {});
   }
   CHECK(content_of(*store->find(Digest::of(content))) == content);
@@ -102,7 +93,7 @@ TEST_CASE("a full disk is no reason to refuse a store, to miss, or to keep what 
   {
     put(*open_volume(disk.path() / "store", clock), content);
   }
-  fill_up(disk.path() / "filler");
+  disk.fill_up();
   {
     const auto store = open_volume(disk.path() / "store", clock);
     CHECK(store->usage().free == 0);
@@ -162,6 +153,7 @@ TEST_CASE("a disk that fails under a store is a miss or an error, and the next o
     CHECK(error_of([&] { partial->write(0, std::as_bytes(std::span("x"))); }) == Errc::kIo);
     CHECK(error_of([&] { partial->checkpoint(); }) == Errc::kIo);
     CHECK(partial->written_bytes() == 2 * kBlockSize);
+    CHECK(error_of([&] { partial->checkpoint(); }) == Errc::kIo);  // not with less than was there
     CHECK(error_of([&] { (void)store->remove(digest); }) == Errc::kIo);
   }
   const auto repaired = disk.after_power_cut();

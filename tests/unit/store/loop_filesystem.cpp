@@ -33,6 +33,18 @@ std::string_view name_of(LoopFilesystem::Kind kind) {
   return kind == LoopFilesystem::Kind::kXfs ? "xfs" : "ext4";
 }
 
+std::string_view command_of(LoopFilesystem::Kind kind) {
+  switch (kind) {
+    case LoopFilesystem::Kind::kExt4:
+      break;
+    case LoopFilesystem::Kind::kExt4WithoutExtents:
+      return "mkfs.ext4 -q -F -m 0 -O ^extents,^64bit";
+    case LoopFilesystem::Kind::kXfs:
+      return "mkfs.xfs -q -f -m reflink=1";
+  }
+  return "mkfs.ext4 -q -F -m 0";
+}
+
 /// Asks for a mount that cannot succeed: the kernel loads a module that it needs for it, and
 /// answers ENODEV where there is none.
 bool kernel_has(std::string_view filesystem) {
@@ -61,9 +73,7 @@ LoopFilesystem::LoopFilesystem(std::uint64_t bytes, Kind kind) : LoopFilesystem(
 }
 
 void LoopFilesystem::make() const {
-  const std::string_view make = kind_ == Kind::kXfs ? "mkfs.xfs -q -f -m reflink=1"  //
-                                                    : "mkfs.ext4 -q -F -m 0";
-  run(fmt::format("PATH=$PATH:/sbin:/usr/sbin {} {}", make, image().string()));
+  run(fmt::format("PATH=$PATH:/sbin:/usr/sbin {} {}", command_of(kind_), image().string()));
 }
 
 void LoopFilesystem::replace() {
@@ -76,13 +86,21 @@ void LoopFilesystem::replace() {
   mount();
 }
 
+void LoopFilesystem::replace_by_copy() {
+  const fs::path copy = image().concat(".copy");
+  run(fmt::format("cp --sparse=always {} {}", image().string(), copy.string()));
+  ::umount2(mountpoint_.c_str(), MNT_DETACH);
+  fs::rename(copy, image());
+  mount();
+}
+
 LoopFilesystem::~LoopFilesystem() {
   if (::umount(mountpoint_.c_str()) != 0) ::umount2(mountpoint_.c_str(), MNT_DETACH);
 }
 
 void LoopFilesystem::mount() {
   // ext4's long commit interval: nothing reaches the disk but what was synced.
-  const std::string_view options = kind_ == Kind::kExt4 ? "loop,commit=300" : "loop";
+  const std::string_view options = kind_ == Kind::kXfs ? "loop" : "loop,commit=300";
   run(fmt::format("mount -o {} {} {}", options, image().string(), mountpoint_.string()));
 }
 
@@ -91,6 +109,20 @@ std::unique_ptr<LoopFilesystem> LoopFilesystem::after_power_cut() const {
   run(fmt::format("cp --sparse=always {} {}", image().string(), copy->image().string()));
   copy->mount();
   return copy;
+}
+
+void LoopFilesystem::fill_up() const {
+  const Fd fd = open_file(filler(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  const std::string block(64 << 10, 'f');
+  for (std::size_t size = block.size(); size >= 1;) {
+    if (::write(fd.value(), block.data(), size) < 0) size /= 2;
+  }
+  // What is promised to a file but not allocated yet would be found as room by who comes next.
+  if (::fsync(fd.value()) != 0) throw_errno(errno, "flush " + filler().string());
+}
+
+void LoopFilesystem::free_up() const {
+  fs::remove(filler());
 }
 
 void LoopFilesystem::remount_read_only() {

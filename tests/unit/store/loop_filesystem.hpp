@@ -17,7 +17,8 @@ class LoopFilesystem {
  public:
   enum class Kind : std::uint8_t {
     kExt4,
-    kXfs,  ///< with reflinks; 300 MiB is the least that mkfs.xfs takes
+    kExt4WithoutExtents,  ///< cannot reserve space, so that any write may find it full
+    kXfs,                 ///< with reflinks; 300 MiB is the least that mkfs.xfs takes
   };
 
   /// Empty where the tests may mount (root, loop devices, a kernel that knows the filesystem); else
@@ -35,6 +36,9 @@ class LoopFilesystem {
   /// The disk as it is at this instant, without what the page cache still owes it: what a machine
   /// finds that lost its power now. Nothing may be writing.
   [[nodiscard]] std::unique_ptr<LoopFilesystem> after_power_cut() const;
+  /// Takes all the space that is left, with a file that is not the store's; and gives it back.
+  void fill_up() const;
+  void free_up() const;
   void remount_read_only();
   /// Read-only from now on as the kernel makes it after an error, whoever has files open for
   /// writing.
@@ -43,12 +47,15 @@ class LoopFilesystem {
   void fail();
   /// Another disk, an empty one, takes its place; what is open on the first one goes on there.
   void replace();
+  /// Likewise a copy of it, as far as it was synced.
+  void replace_by_copy();
   /// Drops the page cache of one file, so that the next read asks the disk.
   static void forget_pages(const std::filesystem::path& file);
 
  private:
   explicit LoopFilesystem(Kind kind);
   void make() const;
+  [[nodiscard]] std::filesystem::path filler() const { return mountpoint_ / "filler"; }
   void mount();
 
   Kind kind_;

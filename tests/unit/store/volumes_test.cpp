@@ -268,6 +268,21 @@ TEST_CASE_METHOD(TwoDisks, "a disk that was changed is used, without a restart")
   CHECK(large_has(put(store, content(2)).digest));
 }
 
+TEST_CASE_METHOD(TwoDisks, "a disk that fails and is changed for its copy is used, index and all") {
+  const Blob before = put(store, content(1));
+  REQUIRE(large_has(before.digest));
+  ::sync();
+  large->abort();
+  CHECK(small_has(put(store, content(2)).digest));
+  CHECK(of_large().state == VolumeState::kSetAside);
+  large->replace_by_copy();
+  CHECK(probe_for(std::chrono::seconds(20)));
+  CHECK(of_large().state == VolumeState::kUsable);
+  CHECK(store.find(before.digest));
+  CHECK(large_has(put(store, content(3)).digest));
+  CHECK(of_large().state == VolumeState::kUsable);
+}
+
 TEST_CASE_METHOD(TwoDisks, "a process that has too many files open does not make a disk bad") {
   std::vector<Fd> all;
   for (;;) {
