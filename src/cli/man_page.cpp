@@ -107,7 +107,8 @@ std::string man_page(std::span<const CommandPage> pages) {
       kDefaultConfig);
   out +=
       ".TP\n\\fB/etc/weightfs/credentials.json\\fR\n"
-      "Where the setting credentials says so: {\"credentials\": [{\"url\": URL, ...}]}, who to be for "
+      "Where the setting credentials says so: {\"credentials\": [{\"url\": URL, ...}]}, who to be "
+      "for "
       "that URL and what is below it. \"token\"; \"username\" and \"password\"; \"header\" and "
       "\"value\"; \"client_certificate\" and \"client_key\"; \"ca_bundle\". A secret may be in a "
       "file or a variable instead: \"token_file\", \"token_env\". Over plain http only with "
