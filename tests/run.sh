@@ -79,7 +79,7 @@ run_mount() {
   local -r dir=$1 results=$PWD/$1/mount.xml
   shift
   rm -f "$results"
-  WEIGHTFS_BUILD=$PWD/$dir isolated "${MOUNT_TIMEOUT:-1200}" \
+  WEIGHTFS_BUILD=$PWD/$dir isolated "${MOUNT_TIMEOUT:-2400}" \
     "$kPython" -m pytest -p no:cacheprovider -q -n "$kJobs" \
     --durations=10 --junitxml="$results" "$@" tests/integration
   tally junit "$results"

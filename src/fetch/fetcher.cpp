@@ -59,7 +59,8 @@ class Fetcher::State final : public FillHost, public std::enable_shared_from_thi
   void released(const BlobFill& fill) override { registry_.release(fill); }
   [[nodiscard]] FillContext& context() override { return context_; }
 
-  [[nodiscard]] FillPtr fill(const Target& target);
+  [[nodiscard]] FillPtr fill(const Target& target, Begin begin);
+  void settle(const Target& target);
   [[nodiscard]] std::vector<BlobFillPtr> fills() const { return registry_.fills(); }
   [[nodiscard]] std::uint64_t resident_bytes(const Target& target) const {
     const store::PartialKey key = target.key();
@@ -79,7 +80,7 @@ class Fetcher::State final : public FillHost, public std::enable_shared_from_thi
   }
 
  private:
-  [[nodiscard]] FillRegistry::Made make(const Target& target);
+  [[nodiscard]] FillRegistry::Made make(const Target& target, Begin begin);
   [[nodiscard]] FillRegistry::Made on_disk(const Target& target);
   [[nodiscard]] FillRegistry::Made in_memory(const Target& target);
   [[nodiscard]] std::unique_ptr<store::PartialBlob> claim(const Target& target);
@@ -99,23 +100,36 @@ class Fetcher::State final : public FillHost, public std::enable_shared_from_thi
   Checkpointer checkpointer_;
 };
 
-FillPtr Fetcher::State::fill(const Target& target) {
+FillPtr Fetcher::State::fill(const Target& target, Begin begin) {
   const snapshot::File& file = target.file();
   if (file.size > kMostBytes) {
     throw Error(Errc::kUnsupported,
                 fmt::format("{}: {} bytes are more than a file can have", file.path, file.size));
   }
-  const auto join_or_make = [self = shared_from_this(), target] {
-    FillPtr fill = self->registry_.join_or_make(target.key(), [&] { return self->make(target); });
+  const auto join_or_make = [self = shared_from_this(), target, begin] {
+    FillPtr fill =
+        self->registry_.join_or_make(target.key(), [&] { return self->make(target, begin); });
     check_size(target, fill->progress().size);
     return fill;
   };
   FillPtr fill = join_or_make();
-  if (!target.source || !target.source->has_others(file)) return fill;
+  // Who has bytes is to learn that they were wrong.
+  const bool has_bytes = begin == Begin::kHeld;
+  if (has_bytes || !target.source || !target.source->has_others(file)) return fill;
   return std::make_shared<RetryingFill>(std::move(fill), join_or_make);
 }
 
-FillRegistry::Made Fetcher::State::make(const Target& target) {
+void Fetcher::State::settle(const Target& target) {
+  registry_.without_fill(target.key(), [&] {
+    const std::optional<Place> shown = context_.observer.shown(target);
+    const bool keeps = keep_ == Keep::kStore && store_.writable();
+    const bool here = keeps && store_.partial_bytes(target.key()) > 0;
+    const bool fits = !shown || (*shown == Place::kDisk ? here : !keeps);
+    if (!fits) context_.observer.on_disowned(target);
+  });
+}
+
+FillRegistry::Made Fetcher::State::make(const Target& target, Begin begin) {
   const bool strict = context_.options.verify == Verify::kStrict;
   if (keep_ == Keep::kMemoryOnly) {
     if (strict) {
@@ -125,6 +139,10 @@ FillRegistry::Made Fetcher::State::make(const Target& target) {
     // Kept until a moment ago: what was shown of it then is not what comes now.
     if (context_.observer.shown(target) == Place::kDisk) context_.observer.on_disowned(target);
     if (Room* const room = context_.options.room) room->streamed(target);
+    return in_memory(target);
+  }
+  if (begin == Begin::kHeld && !strict && context_.observer.shown(target) == Place::kMemory) {
+    ++context_.tally.streamed;
     return in_memory(target);
   }
   try {
@@ -211,8 +229,12 @@ Fetcher::~Fetcher() {
   state_->stop();
 }
 
-FillPtr Fetcher::fill(const Target& target) {
-  return state_->fill(target);
+FillPtr Fetcher::fill(const Target& target, Begin begin) {
+  return state_->fill(target, begin);
+}
+
+void Fetcher::settle(const Target& target) {
+  state_->settle(target);
 }
 
 std::vector<FillPtr> Fetcher::fills() const {

@@ -32,13 +32,22 @@ class Fetcher {
   Fetcher& operator=(const Fetcher&) = delete;
   ~Fetcher();
 
+  /// For whom a fill begins. kHeld: for one who has the file open, and may have bytes of it that
+  /// were streamed; what comes now goes on with them, past the disk, as keeping it would disown
+  /// them.
+  enum class Begin { kFresh, kHeld };
+
   /// Joins the running fill of the target's key or starts one (nothing is fetched before a read or
   /// a want). If the blob is complete already, the fill serves it. Touches the disk, not the
   /// network. A disk that is full or failing is no error here: the fill streams. (Under
   /// Verify::kStrict it is one, and Keep::kMemoryOnly is kUnsupported.) Error: kUnsupported a file
   /// of more than 64 TiB; kInvalid where the listing contradicts the size of what is there or being
   /// filled already; kCancelled at the end of the process.
-  [[nodiscard]] FillPtr fill(const Target& target);
+  [[nodiscard]] FillPtr fill(const Target& target, Begin begin = Begin::kFresh);
+  /// For a reader who is about to be sent to look the file up again, which the kernel does once:
+  /// what the next fill would disown at its start is disowned now, so that what is found then
+  /// lasts. Nothing happens while a fill of it runs, which would be joined.
+  void settle(const Target& target);
 
   /// What is running, to look at: these pointers keep no read-ahead going.
   [[nodiscard]] std::vector<FillPtr> fills() const;

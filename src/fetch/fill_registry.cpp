@@ -44,6 +44,19 @@ FillPtr FillRegistry::join_or_make(const store::PartialKey& key,
   return joined;
 }
 
+void FillRegistry::without_fill(const store::PartialKey& key, const std::function<void()>& action) {
+  const bool free = state_.with(
+      [&](State& state) { return !state.closed && state.fills.try_emplace(key).second; });
+  if (!free) return;
+  try {
+    action();
+  } catch (...) {
+    publish(key, nullptr);
+    throw;
+  }
+  publish(key, nullptr);
+}
+
 /// Ends the making of a fill: it can be joined, or (null) there is none.
 void FillRegistry::publish(const store::PartialKey& key, const BlobFillPtr& fill) {
   const bool closed = state_.with([&](State& state) {

@@ -29,6 +29,9 @@ class FillRegistry {
   /// the network. Error(kCancelled) after close().
   [[nodiscard]] FillPtr join_or_make(const store::PartialKey& key,
                                      const std::function<Made()>& make);
+  /// Calls `action` (outside the lock) while no fill of the key runs, is made or ends, and none
+  /// can be made; does nothing where there is one, or after close().
+  void without_fill(const store::PartialKey& key, const std::function<void()>& action);
   /// The key of `fill` is free.
   void release(const BlobFill& fill);
 

@@ -102,6 +102,18 @@ Ticket Filesystem::open(NodeId node, const std::string& consumer, OpenDone done)
     return {};
   }
   const fetch::Target wanted = target(place);
+  try {
+    return open(shared, node, wanted, consumer, std::move(done));
+  } catch (const Error& error) {
+    // The kernel looks it up again, and opens what it finds: but once.
+    if (error.code() == Errc::kChanged) fetcher_.settle(wanted);
+    throw;
+  }
+}
+
+Ticket Filesystem::open(const PlacePtr& shared, NodeId node, const fetch::Target& wanted,
+                        const std::string& consumer, OpenDone done) {
+  const Place& place = *shared;
   check_current(node, wanted);
   if (uses_.opened(*place.snapshot, *place.node().file, consumer)) {
     telemetry::Event event = about(telemetry::EventKind::kReference, *place.snapshot);
@@ -114,7 +126,8 @@ Ticket Filesystem::open(NodeId node, const std::string& consumer, OpenDone done)
   cache_.opened(place.snapshot, *place.node().file, consumer);
   Backing backing;
   try {
-    backing = open_files_.acquire(node, shared, [&] { return this->backing(node, wanted); });
+    backing = open_files_.acquire(
+        node, shared, [&] { return this->backing(node, wanted, fetch::Fetcher::Begin::kFresh); });
   } catch (...) {
     close(place.snapshot->key());
     throw;
@@ -239,7 +252,7 @@ Ticket Filesystem::read(NodeId node, std::uint64_t offset, std::uint64_t size,
     const fetch::Target wanted = target(*place);
     // The reader may have bytes that are wrong: from a daemon before this one, or a fill before.
     check_current(node, wanted);
-    return this->backing(node, wanted);
+    return this->backing(node, wanted, fetch::Fetcher::Begin::kHeld);
   });
   if (const auto* blob = std::get_if<store::Blob>(&backing)) {
     answer(size, done, [&](auto buffer) { return read_at(*blob->fd, offset, buffer); });
@@ -358,12 +371,12 @@ void Filesystem::check_current(NodeId node, const fetch::Target& target) const {
   }
 }
 
-Backing Filesystem::backing(NodeId node, const fetch::Target& target) {
+Backing Filesystem::backing(NodeId node, const fetch::Target& target, fetch::Fetcher::Begin begin) {
   auto made = local_backing(target);
   if (!made && node.complete()) {
     throw Error(Errc::kChanged, "the blob of a complete node is gone");
   }
-  if (!made) made = fetcher_.fill(target);
+  if (!made) made = fetcher_.fill(target, begin);
   // Whoever retires a node does so before another fill of it can begin. So if these bytes need not
   // fit the node's pages, that can be seen by now.
   check_current(node, target);

@@ -171,7 +171,9 @@ class Filesystem {
   void opened_incomplete(const std::string& consumer, const Place& place, std::uint64_t missing);
   void tell(telemetry::Event event, const std::string& consumer, const Place& place) const;
   void close(const Digest& snapshot_key);
-  Backing backing(NodeId node, const fetch::Target& target);
+  Ticket open(const PlacePtr& shared, NodeId node, const fetch::Target& wanted,
+              const std::string& consumer, OpenDone done);
+  Backing backing(NodeId node, const fetch::Target& target, fetch::Fetcher::Begin begin);
   std::optional<Backing> local_backing(const fetch::Target& target);
   std::vector<std::pair<std::string, std::string>> all_attributes(NodeId node);
 

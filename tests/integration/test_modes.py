@@ -12,6 +12,7 @@ import models
 import processes
 from fleet import MB, SHARD, SHARDS
 from readers import same_tree
+from waiting import until
 
 # What reads past the store share in memory (fetch::FetcherOptions), and what all else may take beside it: what
 # connections have on its way there, and answers on their way to the kernel.
@@ -71,6 +72,23 @@ def test_shadow_begins_with_what_the_store_has_and_leaves_every_file_of_it_alone
     assert status["shadow"]["hits"] >= 2 * SHARDS, "a model that was there, and one that would have been kept"
     assert status["policy"]["used"] >= fleet["org/m0"].size + SHARDS * SHARD
     assert status["store"]["bytes"] == 0
+
+
+def test_what_was_streamed_in_another_mode_is_opened_after_it_was_evicted(cache, fleet):
+    """The kernel knows its files as complete, looks up again when they are not, and does so once."""
+    mounted = cache(["org/m0"])
+    mounted.wait("org/m0")
+    for mode in ("off", "shadow"):
+        same_tree(mounted.mount / "org/m0", fleet["org/m0"])
+        mounted.cli("mode", mode)
+        with open(mounted.mount / "org/m0" / "model-00001-of-00002.safetensors", "rb") as file:
+            assert len(file.read(MB)) == MB
+        until(lambda: not mounted.status()["fills"], 30, "what was streamed is over")
+        mounted.cli("mode", "prod")
+        assert (mounted.mount / "org/m0" / "model-00001-of-00002.safetensors").stat().st_size > SHARD - MB
+        mounted.cli("evict", "org/m0")
+        same_tree(mounted.mount / "org/m0", fleet["org/m0"])
+        mounted.wait("org/m0")
 
 
 class Memory:

@@ -23,7 +23,7 @@ using std::chrono::steady_clock;
 namespace {
 
 /// A source that moved nothing for so long before it was given up has failed, whoever gave up.
-constexpr std::chrono::seconds kStalled{5};
+constexpr std::chrono::seconds kStalled{1};
 /// A listing that lacks a file is not asked for again before.
 constexpr std::chrono::seconds kListingAge{60};
 

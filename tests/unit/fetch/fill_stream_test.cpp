@@ -119,6 +119,37 @@ TEST_CASE_METHOD(FetchFixture, "what was only streamed is disowned when a fill t
   CHECK(observer.disowned().size() == 1);
 }
 
+TEST_CASE_METHOD(FetchFixture, "what does not last is disowned before it is looked up again") {
+  options.keep = Keep::kMemoryOnly;
+  start();
+  const Target wanted = target("a", kMiB);
+  {
+    const FillPtr fill = fetcher().fill(wanted);
+    CHECK(reads_right(fill, {0, 100}));
+    fetcher().set_keep(Keep::kStore);
+    fetcher().settle(wanted);
+    CHECK(observer.disowned().empty());  // it would be joined
+  }
+  REQUIRE(eventually([&] { return fetcher().fills().empty(); }));
+  fetcher().set_keep(Keep::kMemoryOnly);
+  fetcher().settle(wanted);
+  CHECK(observer.disowned().empty());  // streams follow one another
+  fetcher().set_keep(Keep::kStore);
+  SECTION("by the next fill that keeps") {
+    fetcher().settle(wanted);
+    fetcher().settle(wanted);
+    CHECK(observer.disowned().size() == 1);
+    CHECK(reads_right(fetcher().fill(wanted), {0, 100}));
+    CHECK(observer.disowned().size() == 1);
+  }
+  SECTION("but not for one who holds it, who gets it streamed") {
+    const FillPtr held = fetcher().fill(wanted, Fetcher::Begin::kHeld);
+    CHECK(held->progress().streaming);
+    CHECK(reads_right(held, {0, kMiB}));
+    CHECK(observer.disowned().empty());
+  }
+}
+
 TEST_CASE_METHOD(FetchFixture, "a sequential reader is read ahead for, modestly") {
   options.keep = Keep::kMemoryOnly;
   options.file_ahead_after = kMiB;

@@ -45,6 +45,22 @@ TEST_CASE("a successor understands the node ids that its predecessor gave out", 
   CHECK(fixture.daemon->filesystem.counters().open_files == 0);
 }
 
+TEST_CASE("who holds what was streamed reads on with a successor that would keep it", "[fuse]") {
+  Fixture fixture;
+  REQUIRE(fixture.kernel.init().error == 0);
+  fixture.daemon->wait_until_ready();
+  fixture.daemon->fetcher->set_keep(fetch::Keep::kMemoryOnly);
+  const std::uint64_t node = fixture.node("org/name/sub/w.safetensors");
+  REQUIRE(fixture.open(node).error == 0);
+  CHECK(fixture.kernel.read(node, 0, 10).text() == weights().substr(0, 10));
+  fixture.start();
+  fixture.daemon->wait_until_ready();
+  REQUIRE(fixture.daemon->fetcher->keep() == fetch::Keep::kStore);
+  CHECK(fixture.read_all(node) == weights());
+  CHECK(fixture.daemon->store->usage().partial_bytes == 0);
+  fixture.release(node);
+}
+
 TEST_CASE("an OPEN or RELEASE that is sent again to a successor counts once", "[fuse]") {
   Fixture fixture;
   REQUIRE(fixture.kernel.init().error == 0);

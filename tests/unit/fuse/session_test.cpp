@@ -149,6 +149,31 @@ TEST_CASE("only names of complete files are believed, and only attributes are ev
   CHECK(fixture.node(path) == filling.nodeid);
 }
 
+TEST_CASE("who is sent to look again finds a node that lasts", "[fuse]") {
+  const std::string path = "org/name/sub/w.safetensors";
+  Fixture fixture;
+  REQUIRE(fixture.kernel.init().error == 0);
+  fixture.daemon->wait_until_ready();
+  const std::uint64_t whole = complete(fixture, path);
+  // For a while it is streamed, as in another mode or while the disk is away.
+  fixture.daemon->fetcher->set_keep(fetch::Keep::kMemoryOnly);
+  REQUIRE(fixture.open(whole).error == -ESTALE);
+  const std::uint64_t streamed = fixture.node(path);
+  REQUIRE(fixture.open(streamed).error == 0);
+  CHECK(fixture.kernel.read(streamed, 0, 100).text() == weights().substr(0, 100));
+  fixture.release(streamed);
+  REQUIRE(in_time([&] { return fixture.daemon->fetcher->fills().empty(); }));
+  fixture.daemon->fetcher->set_keep(fetch::Keep::kStore);
+  REQUIRE(fixture.node(path) == whole);
+  fixture.daemon->store->remove(Digest::of(weights()));
+  // The kernel repeats a walk once.
+  CHECK(fixture.open(whole).error == -ESTALE);
+  const std::uint64_t node = fixture.node(path);
+  REQUIRE(fixture.open(node).error == 0);
+  CHECK(fixture.read_all(node) == weights());
+  fixture.release(node);
+}
+
 TEST_CASE("an open of a file of which only an earlier fill left bytes asks the source", "[fuse]") {
   const std::string path = "org/name/sub/w.safetensors";
   Fixture fixture;
