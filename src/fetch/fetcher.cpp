@@ -138,8 +138,6 @@ FillRegistry::Made Fetcher::State::make(const Target& target, Begin begin) {
       throw Error(Errc::kUnsupported,
                   "verify=strict needs the store, which this mode leaves alone");
     }
-    // Kept until a moment ago: what was shown of it then is not what comes now.
-    if (context_.observer.shown(target) == Place::kDisk) context_.observer.on_disowned(target);
     if (Room* const room = context_.options.room) room->streamed(target);
     return in_memory(target);
   }
@@ -167,10 +165,7 @@ FillRegistry::Made Fetcher::State::on_disk(const Target& target) {
     }
   }
   std::unique_ptr<store::PartialBlob> partial = claim(target);
-  if (!partial) {
-    if (shown == Place::kDisk) context_.observer.on_disowned(target);
-    return in_memory(target);
-  }
+  if (!partial) return in_memory(target);
   // Not as long as it is streamed: that would cost a new node for every open.
   const bool lost = shown == Place::kDisk && partial->written_bytes() == 0;
   if (shown == Place::kMemory || lost) context_.observer.on_disowned(target);
@@ -237,6 +232,8 @@ std::unique_ptr<store::PartialBlob> Fetcher::State::claim(const Target& target) 
 }
 
 FillRegistry::Made Fetcher::State::in_memory(const Target& target) {
+  // What was shown of it from the disk need not be of the version that comes now.
+  if (context_.observer.shown(target) == Place::kDisk) context_.observer.on_disowned(target);
   context_.observer.on_begun(target, Place::kMemory, target.file().size);
   return {.running = BlobFill::create(shared_from_this(), target, nullptr, seed()), .complete = {}};
 }
