@@ -3,6 +3,7 @@
 #pragma once
 
 #include "weightfs/events.hpp"
+#include "weightfs/requests.hpp"
 #include "weightfs/values.hpp"
 
 #include <chrono>
@@ -58,9 +59,9 @@ struct PruneOptions {
 };
 
 /// Talks to the daemon of this machine over its control socket. Blocking; each call is one request,
-/// and the long ones (add, update, verify) ask again until the daemon is done, however long that
-/// takes, as long as it answers; giving up on one does not stop it there. A daemon that dies over a
-/// request that may be repeated is given one more chance. Thread-safe. Throws ClientError.
+/// and the long ones (add, update, verify, import) ask again until the daemon is done, however long
+/// that takes, as long as it answers; giving up on one does not stop it there. A daemon that dies
+/// over a request that may be repeated is given one more chance. Thread-safe. Throws ClientError.
 class Client {
  public:
   using OnProgress = std::function<void(const JobProgress&)>;
@@ -85,6 +86,8 @@ class Client {
                       const OnProgress& on_progress = {});
   /// All of the store where `name` is empty.
   VerifyResult verify(const std::string& name = {}, const OnProgress& on_progress = {});
+  /// Takes what a directory of this machine has of the models into the store.
+  ImportResult import_files(const ImportRequest& request, const OnProgress& on_progress = {});
   /// Returns at once; see progress().
   Progress warm(const std::string& name);
   Model pin(const std::string& name, const PinRequest& request = {});

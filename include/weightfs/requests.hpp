@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 /// The bodies of requests of the control API, as values. As in weightfs/values.hpp, member names
 /// are the keys of the JSON.
@@ -16,6 +17,14 @@ struct AddRequest {
   /// The id of the snapshot that it must be, 64 hexadecimal digits; empty: whatever there is.
   std::string expect;
   bool operator==(const AddRequest&) const = default;
+};
+
+struct ImportRequest {
+  std::string directory;           ///< absolute, as the daemon sees it
+  std::vector<std::string> names;  ///< of models; empty: all
+  bool link = false;               ///< hard links instead of reflinks and copies
+  bool dry_run = false;
+  bool operator==(const ImportRequest&) const = default;
 };
 
 struct PinRequest {

@@ -139,6 +139,50 @@ struct VerifyResult {
   bool operator==(const VerifyResult&) const = default;
 };
 
+struct FileCount {
+  std::uint64_t files = 0;
+  std::uint64_t bytes = 0;
+  bool operator==(const FileCount&) const = default;
+};
+
+/// A file that import took, or would take.
+struct ImportedFile {
+  std::string path;  ///< where it lies
+  std::string file;  ///< "name/path" of what has it
+  std::string sha256;
+  std::uint64_t size = 0;
+  std::string how;  ///< "reflinked", "linked", "copied"; "" in a dry run
+  bool operator==(const ImportedFile&) const = default;
+};
+
+/// A file, or a directory, that import could not take or look at.
+struct ImportFault {
+  std::string path;
+  std::string code;  ///< as of Fault; "corrupt": it is not what its name says
+  std::string message;
+  bool operator==(const ImportFault&) const = default;
+};
+
+/// What import found, and what it did about it, or would do.
+struct ImportResult {
+  bool dry_run = false;
+  FileCount taken;      ///< those of the next three, or what would be taken
+  FileCount reflinked;  ///< share their space with the file they are from
+  FileCount linked;     ///< are the file they are from
+  FileCount copied;
+  FileCount present;                 ///< the store has them
+  FileCount unknown;                 ///< no model has them
+  FileCount fetching;                ///< being fetched by somebody else, and left to him
+  FileCount mismatched;              ///< not what their names say
+  FileCount failed;                  ///< that are wanted or may be, and could not be read or taken
+  std::uint64_t passed_over = 0;     ///< links out of the directory or to nowhere, devices
+  std::uint64_t without_digest = 0;  ///< files of the models whose source lists no sha256
+  std::vector<ImportedFile> files;   ///< the first 1000 that were taken
+  std::vector<ImportFault>
+      faults;  ///< the first 1000, of mismatched and failed files and directories
+  bool operator==(const ImportResult&) const = default;
+};
+
 /// The state of one path under the mount, in a sentence and in facts.
 struct Why {
   std::string path;
@@ -160,7 +204,7 @@ struct Why {
 
 /// How far a long operation is.
 struct JobProgress {
-  std::string stage;  ///< "resolving", "checking", "fetching", "verifying"
+  std::string stage;  ///< "resolving", "checking", "fetching", "verifying", "importing"
   std::uint64_t bytes = 0;
   std::uint64_t total = 0;  ///< 0 where it is not known
   bool operator==(const JobProgress&) const = default;

@@ -103,8 +103,10 @@ CommandPage describe(const CLI::App& app) {
                                                        : page.options;
     list.push_back(text_of(*option));
     if (option->get_positional()) {
-      page.usage += option->get_required() ? fmt::format("{} ", list.back().names)
-                                           : fmt::format("[{}] ", list.back().names);
+      std::string names = list.back().names;
+      if (option->get_items_expected_max() > 1) names += "...";
+      page.usage +=
+          option->get_required() ? fmt::format("{} ", names) : fmt::format("[{}] ", names);
     }
   }
   for (const CLI::App* command : app.get_subcommands({})) {

@@ -19,6 +19,7 @@ namespace weightfs::cli {
 [[nodiscard]] CommandEntry daemon_command();
 [[nodiscard]] CommandEntry events_command();
 [[nodiscard]] CommandEntry evict_command();
+[[nodiscard]] CommandEntry import_command();
 [[nodiscard]] CommandEntry prune_command();
 [[nodiscard]] CommandEntry keeper_command();
 [[nodiscard]] CommandEntry lease_ls_command();

@@ -3,7 +3,9 @@
 #include "cli/commands.hpp"
 
 #include "base/quantity.hpp"
+#include "cli/credential_check.hpp"
 #include "cli/model_check.hpp"
+#include "cli/outside_mount.hpp"
 #include "cli/setting_flags.hpp"
 #include "cli/table.hpp"
 #include "control/json_codec.hpp"
@@ -22,6 +24,7 @@ class ConfigCheckCommand final : public Command {
   ExitCode run(Context& context) override {
     const LoadedSettings loaded = flags_.load(context);
     check_models(loaded.settings.models);
+    check_credentials(loaded.settings, OutsideMount());
     if (context.json()) {
       context.print_json(to_json(loaded));
     } else {

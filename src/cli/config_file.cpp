@@ -7,6 +7,7 @@
 #include "cli/nearest.hpp"
 #include "cli/setting_table.hpp"
 #include "cli/source_argument.hpp"
+#include "snapshot/json_problem.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -231,7 +232,7 @@ ConfigFile parse_config(std::string_view text, const std::string& origin,
   try {
     root = json::parse(text, nullptr, true, true);
   } catch (const json::parse_error& error) {
-    refuse(origin, fmt::format("not JSON: {}", error.what()));
+    refuse(origin, fmt::format("not JSON: {}", snapshot::json_problem(error.what())));
   }
   if (!root.is_object()) refuse(origin, "must be a JSON object of settings");
 

@@ -68,6 +68,9 @@ std::string environment_section() {
   }
   out += ".TP\n\\fBHF_TOKEN\\fR\nThe token for the Hugging Face Hub.\n";
   out +=
+      ".TP\n\\fBhttp_proxy\\fR, \\fBhttps_proxy\\fR, \\fBall_proxy\\fR, \\fBno_proxy\\fR\n"
+      "Proxies to the servers of sources, as curl takes them; none is asked for loopback.\n";
+  out +=
       ".TP\n\\fBHF_HOME\\fR\nIts directory: the token is in 'token' in there, where nothing else "
       "says "
       "where it is.\n";
@@ -102,6 +105,14 @@ std::string man_page(std::span<const CommandPage> pages) {
       "are the names that \\fBweightfs config check\\fR prints, and \"models\": [{{\"name\", "
       "\"source\"}}].\n",
       kDefaultConfig);
+  out +=
+      ".TP\n\\fB/etc/weightfs/credentials.json\\fR\n"
+      "Where the setting credentials says so: {\"credentials\": [{\"url\": URL, ...}]}, who to be "
+      "for "
+      "that URL and what is below it. \"token\"; \"username\" and \"password\"; \"header\" and "
+      "\"value\"; \"client_certificate\" and \"client_key\"; \"ca_bundle\". A secret may be in a "
+      "file or a variable instead: \"token_file\", \"token_env\". Over plain http only with "
+      "\"allow_plain\": true. It is read again when it changes.\n";
   out += ".TP\n\\fB/run/weightfs/control.sock\\fR\nThe control API: HTTP and JSON.\n";
   return out;
 }

@@ -4,6 +4,7 @@
 
 #include "base/file.hpp"
 #include "cli/control_socket.hpp"
+#include "cli/credential_check.hpp"
 #include "cli/daemon_directories.hpp"
 #include "cli/detach.hpp"
 #include "cli/log_file.hpp"
@@ -41,6 +42,7 @@ class MountCommand final : public Command {
     outside.check("the configuration file", config_file(context.setting_sources()));
     const Settings settings = flags_.load(context).settings;
     outside.check(settings);
+    check_credentials(settings, outside);
     if (::geteuid() != 0) {
       throw Error(Errc::kPermission,
                   "mounting needs root; the daemon itself runs without privilege");

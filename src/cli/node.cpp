@@ -119,7 +119,8 @@ Node::Node(Configuration configuration, Sockets sockets, keeper::Session session
       events_({.file = settings_.state / "events.jsonl", .file_bytes = settings_.event_log_size},
               clock_, log.named("events")),
       http_(http_options(settings_)),
-      sources_(http_, settings_.hub),
+      credentials_(settings_.credentials, log.named("source")),
+      sources_({http_, &credentials_}, settings_.hub),
       records_(memory_),
       incarnations_(records_),
       reactions_(catalog_, incarnations_, last_errors_, log.named("fill"),
@@ -203,6 +204,7 @@ void Node::start(control::ListenSocket control, const Log& log) {
   reactions_.attach(warmer_.get());
   discard_orphans();
   close_lost_backings();
+  look_at_credentials();
   warn_of_excess();
   session_.start();
   service_ = std::make_unique<control::Service>(control::Service::Parts{
@@ -218,6 +220,7 @@ void Node::start(control::ListenSocket control, const Log& log) {
       .require_digest = settings_.require_digest,
       .flip_wait = settings_.flip_wait,
       .event_log = &events_,
+      .hash_threads = settings_.hash_threads,
   });
   router_ = std::make_unique<control::Router>(*service_, log.named("control"));
   at_run_time_.with([&](AtRunTime& now) {
@@ -346,6 +349,15 @@ control::MountInfo Node::mount_info() {
           .keeper_pid = session_handle_.keeper_pid,
           .passthrough_active = status.active,
           .passthrough_reason = status.reason};
+}
+
+// So that the log says it now what is wrong with them. It may be put right at any time.
+void Node::look_at_credentials() {
+  try {
+    static_cast<void>(credentials_.files());
+  } catch (const Error& error) {
+    log_.error("{}", error.what());
+  }
 }
 
 // The server, through which this is asked, comes after the adder and goes before it.

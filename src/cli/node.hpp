@@ -103,6 +103,7 @@ class Node final : public control::MountView, private cache::EvictionObserver {
   void start(control::ListenSocket control, const Log& log);
   void close_lost_backings();
   void discard_orphans();
+  void look_at_credentials();
   void warn_of_excess();
   void on_ready();
   void probe_passthrough();
@@ -122,6 +123,7 @@ class Node final : public control::MountView, private cache::EvictionObserver {
   catalog::Catalog catalog_;
   telemetry::EventLog events_;  ///< after the lock of the state directory, before all who tell it
   net::HttpClient http_;
+  source::Credentials credentials_;
   source::SourcePool sources_;
   fuse::SessionRecords records_;
   fuse::Notifier notifier_;

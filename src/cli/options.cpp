@@ -22,6 +22,11 @@ void Options::arguments(const std::string& name, const std::string& text,
   app_.add_option(name, values, text)->required();
 }
 
+void Options::optional_arguments(const std::string& name, const std::string& text,
+                                 std::vector<std::string>& values) {
+  app_.add_option(name, values, text);
+}
+
 void Options::flag(const std::string& name, const std::string& text, bool& value) {
   app_.add_flag(name, value, text);
 }

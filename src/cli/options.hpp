@@ -30,6 +30,8 @@ class Options {
   /// At least one.
   void arguments(const std::string& name, const std::string& text,
                  std::vector<std::string>& values);
+  void optional_arguments(const std::string& name, const std::string& text,
+                          std::vector<std::string>& values);
 
   void flag(const std::string& name, const std::string& text, bool& value);
   void flag(const std::string& name, const std::string& text, std::function<void()> given);

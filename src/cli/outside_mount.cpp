@@ -105,6 +105,8 @@ void OutsideMount::check(const Settings& settings) const {
   check_directory("the state directory", settings.state);
   check("the control socket", settings.socket);
   check("the CA bundle", settings.ca_bundle);
+  check("the file of credentials", settings.credentials.file);
+  check("the file of the Hub's token", settings.hub.token_file);
 }
 
 }  // namespace weightfs::cli

@@ -311,6 +311,11 @@ constexpr std::array kTable{
             "PEM file with the certificate authorities to trust. Default: the system's.",
             [](Settings& s, const std::string& t) { if (!t.empty()) s.ca_bundle = absolute_path(t); },
             [](const Settings& s) { return s.ca_bundle.string(); }},
+    Setting{"credentials", kText, "PATH", "",
+            "JSON file with tokens, passwords and client certificates for the servers of sources, by URL; read "
+            "again when it changes. The daemon's user must be able to read it, and others should not.",
+            [](Settings& s, const std::string& t) { if (!t.empty()) s.credentials.file = absolute_path(t); },
+            [](const Settings& s) { return s.credentials.file.string(); }},
     Setting{"hf_endpoint", kText, "URL", "https://huggingface.co",
             "The Hugging Face Hub, or a mirror of it, that hf:// sources are read from.",
             [](Settings& s, const std::string& t) { s.hub.endpoint = web_url(t); },

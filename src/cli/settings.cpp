@@ -241,6 +241,7 @@ LoadedSettings load_settings(const SettingSources& sources) {
   loaded.settings.tenants = with_models(file.tenants, loaded.settings.models);
   work_out_what_was_left_open(loaded.settings, sources.processors);
   find_hub_token(loaded.settings, sources.environment);
+  loaded.settings.credentials.environment = sources.environment;
   check_apart(loaded.settings);
   for (EffectiveSetting& effective : loaded.effective) {
     effective.value = find_setting(effective.name)->show(loaded.settings);

@@ -8,6 +8,7 @@
 #include "cache/tenants.hpp"
 #include "fetch/fetcher.hpp"
 #include "policy/references.hpp"
+#include "source/credentials.hpp"
 #include "source/hf/hub_pool.hpp"
 #include "vfs/blob_checks.hpp"
 
@@ -73,8 +74,9 @@ struct Settings {
   bool allow_network_store{};
   std::uint64_t event_log_size{};  ///< bytes
   LogLevel log_level{};
-  std::filesystem::path ca_bundle;  ///< empty: the system's
-  source::HubAccess hub;            ///< its token, if any, is the environment's: shown nowhere
+  std::filesystem::path ca_bundle;           ///< empty: the system's
+  source::Credentials::Options credentials;  ///< their file; the environment is shown nowhere
+  source::HubAccess hub;  ///< its token, if any, is the environment's: shown nowhere
   std::vector<ModelSetting> models;
   std::vector<cache::Tenant> tenants;
 

@@ -2,6 +2,7 @@
 // Copyright the weightfs authors
 #include "cli/weightfs_main.hpp"
 
+#include "base/environment.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 
@@ -48,6 +49,7 @@ int weightfs_main(int argc, const char* const* argv) {
                   .out_is_terminal = ::isatty(STDOUT_FILENO) == 1,
                   .err_is_terminal = ::isatty(STDERR_FILENO) == 1,
                   .columns = terminal_columns()};
+  hide_environment();
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   const int status = weightfs_main(arguments, streams, process_environment());
   // What could not be printed was not done: a full disk behind a redirection must not look like

@@ -297,6 +297,13 @@ VerifyResult Client::verify(const std::string& name, const OnProgress& on_progre
   });
 }
 
+ImportResult Client::import_files(const ImportRequest& request, const OnProgress& on_progress) {
+  return Connection::checked([&] {
+    return decoded<ImportResult>(
+        connection_->follow(Method::kPost, "/v1/import", control::encode(request), on_progress));
+  });
+}
+
 Progress Client::warm(const std::string& name) {
   return Connection::checked([&] {
     return decoded<Progress>(connection_->call(Method::kPost, model_target(name, ":warm")));

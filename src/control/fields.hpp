@@ -110,6 +110,49 @@ void each_field(IsValue<api::VerifyResult> auto& value, auto&& visit) {
   visit("corrupt", value.corrupt);
 }
 
+void each_field(IsValue<api::FileCount> auto& value, auto&& visit) {
+  visit("files", value.files);
+  visit("bytes", value.bytes);
+}
+
+void each_field(IsValue<api::ImportedFile> auto& value, auto&& visit) {
+  visit("path", value.path);
+  visit("file", value.file);
+  visit("sha256", value.sha256);
+  visit("size", value.size);
+  visit("how", value.how);
+}
+
+void each_field(IsValue<api::ImportFault> auto& value, auto&& visit) {
+  visit("path", value.path);
+  visit("code", value.code);
+  visit("message", value.message);
+}
+
+void each_field(IsValue<api::ImportResult> auto& value, auto&& visit) {
+  visit("dry_run", value.dry_run);
+  visit("taken", value.taken);
+  visit("reflinked", value.reflinked);
+  visit("linked", value.linked);
+  visit("copied", value.copied);
+  visit("present", value.present);
+  visit("unknown", value.unknown);
+  visit("fetching", value.fetching);
+  visit("mismatched", value.mismatched);
+  visit("failed", value.failed);
+  visit("passed_over", value.passed_over);
+  visit("without_digest", value.without_digest);
+  visit("files", value.files);
+  visit("faults", value.faults);
+}
+
+void each_field(IsValue<api::ImportRequest> auto& value, auto&& visit) {
+  visit("directory", value.directory);
+  visit("names", value.names);
+  visit("link", value.link);
+  visit("dry_run", value.dry_run);
+}
+
 void each_field(IsValue<api::Why> auto& value, auto&& visit) {
   visit("path", value.path);
   visit("state", value.state);

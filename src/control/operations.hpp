@@ -69,6 +69,10 @@ class Operations {
   /// Re-hashes the blobs of one model, or of the whole store where `name` is empty.
   virtual api::VerifyResult verify(const std::string& name, const Job& job) = 0;
 
+  /// Takes files below a directory of this machine that the models have, and the store lacks, into
+  /// the store.
+  virtual api::ImportResult import_files(const api::ImportRequest& request, const Job& job) = 0;
+
   virtual api::Freed remove(const std::string& name, DryRun dry_run) = 0;
   /// Frees what only this model has; with Shared::kEvict also what others have, but for pinned
   /// ones.

@@ -88,6 +88,11 @@ std::span<const Router::Route> Router::routes() noexcept {
       Route{Method::kPost, "/v1/prune", "", &Router::prune, kPrune},
       Route{Method::kPost, "/v1/models/", "verify", &Router::verify, kWait},
       Route{Method::kPost, "/v1/verify", "", &Router::verify, kWait},
+      Route{Method::kPost,
+            "/v1/import",
+            "",
+            &Router::import_files,
+            {.parameters = {"wait"}, .body = Accepted::Body::kObject}},
       Route{Method::kGet, "/v1/why", "", &Router::why, {.parameters = {"path"}}},
       Route{Method::kGet, "/v1/config/diff", "", &Router::config_diff},
       Route{Method::kPost, "/v1/reload", "", &Router::reload},
@@ -350,6 +355,17 @@ Response Router::verify(const RouteCall& call) {
   const JobId id = jobs_.start(
       fmt::format("verify {}", call.rest),
       [this, name = call.rest](const Job& job) { return encode(operations_.verify(name, job)); });
+  return job_answer(id, call);
+}
+
+Response Router::import_files(const RouteCall& call) {
+  const auto request = read_request<api::ImportRequest>(call.body);
+  if (!request.directory.starts_with('/')) {
+    throw Error(Errc::kInvalid, R"(the body must be {"directory": "/an/absolute/path"})");
+  }
+  const JobId id = jobs_.start(
+      fmt::format("import {}", encode(request)),
+      [this, request](const Job& job) { return encode(operations_.import_files(request, job)); });
   return job_answer(id, call);
 }
 

@@ -60,6 +60,7 @@ class Router final : public Handler {
   Response evict(const RouteCall& call);
   Response prune(const RouteCall& call);
   Response verify(const RouteCall& call);
+  Response import_files(const RouteCall& call);
   Response why(const RouteCall& call);
   Response config_diff(const RouteCall& call);
   Response reload(const RouteCall& call);

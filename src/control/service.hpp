@@ -50,6 +50,7 @@ class Service final : public Operations {
     /// For how long a flip waits for who is loading through the name.
     std::chrono::milliseconds flip_wait{0};
     telemetry::EventLog* event_log = nullptr;
+    unsigned hash_threads = 2;  ///< so many files at once are hashed to find out what they are
   };
 
   explicit Service(Parts parts);
@@ -94,6 +95,9 @@ class Service final : public Operations {
   // service_events.cpp
   api::EventPage events(const api::EventQuery& query) override;
   void end_waiting() noexcept override;
+
+  // service_import.cpp
+  api::ImportResult import_files(const api::ImportRequest& request, const Job& job) override;
 
   // service_why.cpp
   api::Why why(const std::string& path) override;
@@ -187,6 +191,9 @@ class Service final : public Operations {
                                       const snapshot::Snapshot& shown) const;
   [[nodiscard]] api::FillStatus fill_status(const fetch::Fill& fill) const;
   void sample_rates(std::stop_token stop);
+
+  [[nodiscard]] Snapshots importable(const std::vector<std::string>& names) const;
+  class Spared;
 
   struct Reserving {};
   /// One pin or lease at a time finds out whether it fits, and is taken: outermost, before all.

@@ -61,6 +61,7 @@ class Fetcher::State final : public FillHost, public std::enable_shared_from_thi
 
   [[nodiscard]] FillPtr fill(const Target& target, Begin begin);
   void settle(const Target& target);
+  [[nodiscard]] Adopted adopt(const Target& target, const store::Adoption& adoption);
   [[nodiscard]] std::vector<BlobFillPtr> fills() const { return registry_.fills(); }
   [[nodiscard]] std::uint64_t resident_bytes(const Target& target) const {
     const store::PartialKey key = target.key();
@@ -83,6 +84,7 @@ class Fetcher::State final : public FillHost, public std::enable_shared_from_thi
   [[nodiscard]] FillRegistry::Made make(const Target& target, Begin begin);
   [[nodiscard]] FillRegistry::Made on_disk(const Target& target);
   [[nodiscard]] FillRegistry::Made in_memory(const Target& target);
+  [[nodiscard]] store::Blob adopt_free(const Target& target, const store::Adoption& adoption);
   [[nodiscard]] std::unique_ptr<store::PartialBlob> claim(const Target& target);
   [[nodiscard]] std::unique_ptr<store::PartialBlob> open_partial(const Target& target);
   [[nodiscard]] std::uint64_t seed() {
@@ -136,8 +138,6 @@ FillRegistry::Made Fetcher::State::make(const Target& target, Begin begin) {
       throw Error(Errc::kUnsupported,
                   "verify=strict needs the store, which this mode leaves alone");
     }
-    // Kept until a moment ago: what was shown of it then is not what comes now.
-    if (context_.observer.shown(target) == Place::kDisk) context_.observer.on_disowned(target);
     if (Room* const room = context_.options.room) room->streamed(target);
     return in_memory(target);
   }
@@ -165,16 +165,45 @@ FillRegistry::Made Fetcher::State::on_disk(const Target& target) {
     }
   }
   std::unique_ptr<store::PartialBlob> partial = claim(target);
-  if (!partial) {
-    if (shown == Place::kDisk) context_.observer.on_disowned(target);
-    return in_memory(target);
-  }
+  if (!partial) return in_memory(target);
   // Not as long as it is streamed: that would cost a new node for every open.
   const bool lost = shown == Place::kDisk && partial->written_bytes() == 0;
   if (shown == Place::kMemory || lost) context_.observer.on_disowned(target);
   context_.observer.on_begun(target, Place::kDisk, target.file().size - partial->written_bytes());
   return {.running = BlobFill::create(shared_from_this(), target, std::move(partial), seed()),
           .complete = {}};
+}
+
+Fetcher::Adopted Fetcher::State::adopt(const Target& target, const store::Adoption& adoption) {
+  Adopted adopted = Adopted::kFilling;
+  static_cast<void>(registry_.join_or_make(target.key(), [&] {
+    FillRegistry::Made made{.running = {}, .complete = {}};
+    std::optional<store::Blob> blob = store_.find(target.key());
+    adopted = blob ? Adopted::kPresent : Adopted::kYes;
+    if (!blob) blob = adopt_free(target, adoption);
+    made.complete = std::make_shared<CompleteFill>(target, std::move(*blob));
+    return made;
+  }));
+  return adopted;
+}
+
+/// With the key to itself.
+store::Blob Fetcher::State::adopt_free(const Target& target, const store::Adoption& adoption) {
+  // What an earlier fill has shown of it and left was not proven.
+  if (context_.observer.shown(target)) context_.observer.on_disowned(target);
+  store_.discard_partial(target.key());
+  Room* const room = context_.options.room;
+  if (room) room->given_back();
+  context_.observer.on_begun(target, Place::kDisk, 0);
+  std::optional<store::Blob> blob;
+  const auto take = [&] { blob = store_.adopt(target.key(), adoption); };
+  if (!room) {
+    take();
+  } else if (!room->claim(target, take)) {
+    throw Error(Errc::kNoSpace, target.file().path + ": the store has no room for it");
+  }
+  context_.observer.on_complete(target, *blob);
+  return *std::move(blob);
 }
 
 /// Null where the bytes are not to be kept.
@@ -203,6 +232,8 @@ std::unique_ptr<store::PartialBlob> Fetcher::State::claim(const Target& target) 
 }
 
 FillRegistry::Made Fetcher::State::in_memory(const Target& target) {
+  // What was shown of it from the disk need not be of the version that comes now.
+  if (context_.observer.shown(target) == Place::kDisk) context_.observer.on_disowned(target);
   context_.observer.on_begun(target, Place::kMemory, target.file().size);
   return {.running = BlobFill::create(shared_from_this(), target, nullptr, seed()), .complete = {}};
 }
@@ -235,6 +266,10 @@ FillPtr Fetcher::fill(const Target& target, Begin begin) {
 
 void Fetcher::settle(const Target& target) {
   state_->settle(target);
+}
+
+Fetcher::Adopted Fetcher::adopt(const Target& target, const store::Adoption& adoption) {
+  return state_->adopt(target, adoption);
 }
 
 std::vector<FillPtr> Fetcher::fills() const {

@@ -8,6 +8,7 @@
 #include "fetch/fetcher_options.hpp"
 #include "fetch/fill.hpp"
 #include "fetch/fill_observer.hpp"
+#include "store/adoption.hpp"
 #include "store/store.hpp"
 
 #include <memory>
@@ -48,6 +49,13 @@ class Fetcher {
   /// what the next fill would disown at its start is disowned now, so that what is found then
   /// lasts. Nothing happens while a fill of it runs, which would be joined.
   void settle(const Target& target);
+
+  /// In place of a fill: makes a file that holds the target's bytes, as somebody has hashed them,
+  /// a blob by a hard link (store/adoption.hpp). Within the room that a fill would need. A file
+  /// that is being filled is left alone. Error as of Store::adopt; kNoSpace; what the adoption's
+  /// check throws.
+  enum class Adopted { kYes, kPresent, kFilling };
+  Adopted adopt(const Target& target, const store::Adoption& adoption);
 
   /// What is running, to look at: these pointers keep no read-ahead going.
   [[nodiscard]] std::vector<FillPtr> fills() const;

@@ -25,14 +25,13 @@ ConnectionPool::ConnectionPool(std::size_t max_idle, std::chrono::milliseconds i
     : max_idle_(max_idle), idle_timeout_(idle_timeout), clock_(clock) {
 }
 
-MultiHandle ConnectionPool::acquire(const Origin& origin) {
+MultiHandle ConnectionPool::acquire(const Peer& peer) {
   MultiHandle found;
   std::vector<Idle> surplus;
   idle_.with([&](std::deque<Idle>& idle) {
     surplus = take_surplus(idle);
-    const auto last = std::ranges::find_if(idle.rbegin(), idle.rend(), [&](const Idle& candidate) {
-      return candidate.origin == origin;
-    });
+    const auto last = std::ranges::find_if(
+        idle.rbegin(), idle.rend(), [&](const Idle& candidate) { return candidate.peer == peer; });
     if (last == idle.rend()) return;
     found = std::move(last->handle);
     idle.erase(std::next(last).base());
@@ -40,10 +39,10 @@ MultiHandle ConnectionPool::acquire(const Origin& origin) {
   return found ? std::move(found) : new_multi();
 }
 
-void ConnectionPool::release(const Origin& origin, MultiHandle handle) {
+void ConnectionPool::release(const Peer& peer, MultiHandle handle) {
   std::vector<Idle> surplus;
   idle_.with([&](std::deque<Idle>& idle) {
-    idle.push_back({origin, std::move(handle), clock_.now()});
+    idle.push_back({peer, std::move(handle), clock_.now()});
     surplus = take_surplus(idle);
   });
 }

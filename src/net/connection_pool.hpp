@@ -5,6 +5,7 @@
 #include "base/clock.hpp"
 #include "base/synchronized.hpp"
 #include "net/curl_handles.hpp"
+#include "net/tls_identity.hpp"
 #include "net/url.hpp"
 
 #include <chrono>
@@ -14,7 +15,15 @@
 
 namespace weightfs::net {
 
-/// Idle connections by origin. Each lives in a curl multi handle of its own, because a multi handle
+/// Whom a connection is to, and as whom.
+struct Peer {
+  Origin origin;
+  TlsIdentity tls;
+
+  bool operator==(const Peer&) const = default;
+};
+
+/// Idle connections by peer. Each lives in a curl multi handle of its own, because a multi handle
 /// is what can be woken from another thread, and because a connection that is used by one thread at
 /// a time needs no lock inside curl.
 ///
@@ -24,14 +33,14 @@ class ConnectionPool {
  public:
   ConnectionPool(std::size_t max_idle, std::chrono::milliseconds idle_timeout, const Clock& clock);
 
-  /// A handle with an idle connection to `origin`, the one used last, or a new one without.
-  [[nodiscard]] MultiHandle acquire(const Origin& origin);
+  /// A handle with an idle connection to `peer`, the one used last, or a new one without.
+  [[nodiscard]] MultiHandle acquire(const Peer& peer);
   /// Gives a handle back whose connection is alive and between two requests.
-  void release(const Origin& origin, MultiHandle handle);
+  void release(const Peer& peer, MultiHandle handle);
 
  private:
   struct Idle {
-    Origin origin;
+    Peer peer;
     MultiHandle handle;
     Clock::TimePoint since;
   };

@@ -71,10 +71,11 @@ class HttpClient::State {
 
   ResponseHead run_hop(const Request& request, const Hop& hop, const Transfer::OnHead& on_head,
                        const OnBody& on_body, const std::stop_token& stop) {
-    MultiHandle multi = pool_.acquire(hop.url.origin());
+    const Peer peer{.origin = hop.url.origin(), .tls = hop.tls};
+    MultiHandle multi = pool_.acquire(peer);
     Transfer transfer(options_, request, hop, on_head, on_body, stop, counters_);
     ResponseHead head = transfer.run(multi.get());
-    if (transfer.connection_is_reusable()) pool_.release(hop.url.origin(), std::move(multi));
+    if (transfer.connection_is_reusable()) pool_.release(peer, std::move(multi));
     return head;
   }
 
@@ -100,7 +101,10 @@ ResponseHead HttpClient::perform(const Request& request, const OnHead& on_head,
                                  const OnBody& on_body, std::stop_token stop) {
   check_headers(request.headers);
   check_headers({{"content-type", request.content_type}});
-  Hop hop{.url = Url::parse(request.url), .headers = request.headers, .sent_by = request.sent_by};
+  Hop hop{.url = Url::parse(request.url),
+          .headers = request.headers,
+          .tls = request.tls,
+          .sent_by = request.sent_by};
   std::vector<std::string> visited;
   for (;;) {
     std::optional<std::string> location;

@@ -2,6 +2,7 @@
 // Copyright the weightfs authors
 #pragma once
 
+#include "net/tls_identity.hpp"
 #include "net/url.hpp"
 
 #include <chrono>
@@ -41,6 +42,9 @@ struct Request {
   /// Who gave us the URL, where that is somebody else than the origin in it or a person: then it
   /// may not lead to this machine itself (net/redirect_target.hpp).
   std::optional<Origin> sent_by = {};
+  /// For the URL's own origin: where a redirect leads to another, the client's authorities count
+  /// and no certificate is shown.
+  TlsIdentity tls = {};
   /// Instead of the client's.
   std::optional<std::chrono::milliseconds> stall_timeout;
 };
@@ -78,8 +82,8 @@ struct HttpCounters {
 /// An HTTP/1.1 client for bulk ranges: one connection per running request (HTTP/2 would put all
 /// ranges on one), idle ones are kept and reused per origin. Blocking; runs on the caller's thread
 /// and ends within milliseconds of a stop request. Never decompresses (`Accept-Encoding:
-/// identity`). Proxies are taken from the environment as curl does, but never for loopback or a
-/// unix socket.
+/// identity`). TLS 1.2 at least. Proxies are taken from the environment as curl does, but never for
+/// loopback or a unix socket; what is in their URLs is in no message.
 ///
 /// Thread-safe. Owns its idle connections. Sees no policy: no retry, no meaning of status codes.
 /// The process ignores SIGPIPE.

@@ -11,19 +11,17 @@
 
 namespace weightfs::net {
 
-namespace {
-
 /// A list of what is harmless rather than of what is secret: tokens have many names.
-bool describes_object(const std::string& name) {
-  constexpr std::array<const char*, 8> kNames = {
+bool describes_object(std::string_view header_name) noexcept {
+  constexpr std::array<std::string_view, 8> kNames = {
       "accept",        "accept-encoding",     "cache-control", "if-match",
       "if-none-match", "if-unmodified-since", "if-range",      "range",
   };
-  return std::ranges::any_of(
-      kNames, [&](const char* known) { return ::strcasecmp(known, name.c_str()) == 0; });
+  return std::ranges::any_of(kNames, [&](std::string_view known) {
+    return known.size() == header_name.size() &&
+           ::strncasecmp(known.data(), header_name.data(), known.size()) == 0;
+  });
 }
-
-}  // namespace
 
 bool is_redirect(int status) noexcept {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
@@ -45,6 +43,7 @@ Hop follow_redirect(const Hop& from, std::string_view location) {
     to.sent_by = from.sent_by;
   }
   const bool same_origin = from.url.origin() == to.url.origin();
+  if (same_origin) to.tls = from.tls;
   std::ranges::copy_if(from.headers, std::back_inserter(to.headers), [&](const auto& header) {
     return same_origin || describes_object(header.first);
   });

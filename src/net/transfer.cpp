@@ -7,7 +7,10 @@
 
 #include <fcntl.h>
 #include <algorithm>
+#include <array>
 #include <new>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace weightfs::net {
@@ -37,6 +40,27 @@ void append(HeaderList& list, const std::string& line) {
   curl_slist* head = curl_slist_append(list.get(), line.c_str());
   if (head == nullptr) throw std::bad_alloc();
   if (!list) list.reset(head);
+}
+
+std::string failure_text(CURLcode code, std::string_view text) {
+  if (text.empty()) return curl_easy_strerror(code);
+  // curl repeats the URL of the proxy, and with it the password in there.
+  if (text.find("nsupported proxy") != std::string_view::npos) {
+    return "the proxy that the environment names has a URL that curl does not take";
+  }
+  return std::string(text);
+}
+
+/// Whether the server ended TLS because of who we are, or of how we speak (RFC 8446, 6.2). With TLS
+/// 1.3 it says so only after the handshake, to curl an error in reading like any other.
+bool refuses_us(std::string_view text) {
+  constexpr std::array<std::string_view, 5> kAlerts = {"certificate", "unknown ca", "access denied",
+                                                       "handshake failure", "protocol version"};
+  const std::size_t alert = text.find(" alert ");
+  return alert != std::string_view::npos &&
+         std::ranges::any_of(kAlerts, [&](std::string_view known) {
+           return text.find(known, alert) != std::string_view::npos;
+         });
 }
 
 }  // namespace
@@ -109,7 +133,14 @@ void Transfer::set_security() {
   set(easy_, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
   set(easy_, CURLOPT_SSL_VERIFYPEER, 1L);
   set(easy_, CURLOPT_SSL_VERIFYHOST, 2L);
-  if (!options_.ca_bundle.empty()) set(easy_, CURLOPT_CAINFO, options_.ca_bundle.c_str());
+  const TlsIdentity& tls = hop_.tls;
+  const std::string& authorities = tls.ca_bundle.empty() ? options_.ca_bundle : tls.ca_bundle;
+  if (!authorities.empty()) set(easy_, CURLOPT_CAINFO, authorities.c_str());
+  if (tls.certificate.empty()) return;
+  set(easy_, CURLOPT_SSLCERT, tls.certificate.c_str());
+  set(easy_, CURLOPT_SSLKEY, (tls.key.empty() ? tls.certificate : tls.key).c_str());
+  // Else a key that is encrypted makes OpenSSL ask for its passphrase on the terminal.
+  set(easy_, CURLOPT_KEYPASSWD, "");
 }
 
 void Transfer::set_headers() {
@@ -135,9 +166,9 @@ void Transfer::set_callbacks() {
                : CURL_WRITEFUNC_ERROR;
   };
   using Ready = int (*)(void*, char*, char*, int, int) noexcept;
-  const Ready on_ready = [](void* self, char* address, char*, int, int) noexcept -> int {
-    return static_cast<Transfer*>(self)->take_connection(address) ? CURL_PREREQFUNC_OK
-                                                                  : CURL_PREREQFUNC_ABORT;
+  const Ready on_ready = [](void* self, char* address, char*, int port, int) noexcept -> int {
+    return static_cast<Transfer*>(self)->take_connection(address, port) ? CURL_PREREQFUNC_OK
+                                                                        : CURL_PREREQFUNC_ABORT;
   };
   set(easy_, CURLOPT_HEADERFUNCTION, on_header);
   set(easy_, CURLOPT_HEADERDATA, this);
@@ -234,27 +265,35 @@ void Transfer::finish(CURLcode code) {
               socket != CURL_SOCKET_BAD;
 }
 
-void Transfer::throw_failure(CURLcode code) const {
-  const std::string message = hop_.url.origin().authority() + ": " +
-                              (error_text_[0] != '\0' ? error_text_ : curl_easy_strerror(code));
+void Transfer::throw_failure(CURLcode code) {
+  const std::string message =
+      hop_.url.origin().authority() + ": " + failure_text(code, error_text_);
   const auto is_one_of = [code](auto... codes) { return ((code == codes) || ...); };
   if (code == CURLE_OUT_OF_MEMORY) throw std::bad_alloc();
   if (code == CURLE_OPERATION_TIMEDOUT) throw TransientError(Errc::kTimedOut, message);
   if (is_one_of(CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,
                 CURLE_SSL_ISSUER_ERROR, CURLE_SSL_PINNEDPUBKEYNOTMATCH,
-                CURLE_SSL_INVALIDCERTSTATUS)) {
+                CURLE_SSL_INVALIDCERTSTATUS) ||
+      refuses_us(error_text_)) {
     throw Error(Errc::kPermission, message);
   }
   if (is_one_of(CURLE_SSL_CACERT_BADFILE, CURLE_URL_MALFORMAT, CURLE_LOGIN_DENIED)) {
     throw Error(Errc::kInvalid, message);
   }
-  throw TransientError(Errc::kUnavailable, message);
+  // With TLS 1.3 a server that closes at once may take the alert that says why along.
+  const bool may_be_refused = !hop_.tls.certificate.empty() && parser_.head().status == 0;
+  throw TransientError(Errc::kUnavailable,
+                       may_be_refused ? message + " (if it does not take the client certificate " +
+                                            hop_.tls.certificate + ", this is how it says so)"
+                                      : message);
 }
 
-bool Transfer::take_connection(const char* address) noexcept {
+bool Transfer::take_connection(const char* address, int port) noexcept {
   connected_ = true;
   last_progress_ = std::chrono::steady_clock::now();
   if (!hop_.sent_by || address == nullptr || may_lead_to(*hop_.sent_by, address)) return true;
+  // Nobody's redirect led here but our own settings: it is a proxy that was connected to.
+  if (port != hop_.url.origin().port) return true;
   try {
     throw Error(Errc::kInvalid, hop_.sent_by->authority() + " sends to " +
                                     hop_.url.origin().authority() + ", which is " + address +

@@ -53,8 +53,8 @@ class Transfer {
   [[nodiscard]] std::chrono::milliseconds time_to_stall();
   [[nodiscard]] CURLcode result_of(CURLM* multi) const;
   void finish(CURLcode code);
-  [[noreturn]] void throw_failure(CURLcode code) const;
-  [[nodiscard]] bool take_connection(const char* address) noexcept;
+  [[noreturn]] void throw_failure(CURLcode code);
+  [[nodiscard]] bool take_connection(const char* address, int port) noexcept;
   [[nodiscard]] bool take_header(std::string_view line) noexcept;
   [[nodiscard]] bool take_body(std::span<const std::byte> data) noexcept;
 

@@ -22,11 +22,11 @@ namespace weightfs::source {
 namespace {
 
 /// What one part of a release is put together of; `reference` is what its snapshots are from.
-SourcePtr make_part(const snapshot::ReleasePart& part, const std::string& reference,
-                    net::HttpClient& http, HubPool& hubs) {
+SourcePtr make_part(const snapshot::ReleasePart& part, const std::string& reference, Web web,
+                    HubPool& hubs) {
   std::vector<SourcePtr> sources;
   for (const snapshot::Reference& source : part.sources) {
-    sources.push_back(make_source(source, http, hubs));
+    sources.push_back(make_source(source, web, hubs));
   }
   SourcePtr made = sources.size() == 1
                        ? sources.front()
@@ -35,31 +35,31 @@ SourcePtr make_part(const snapshot::ReleasePart& part, const std::string& refere
   return std::make_shared<SelectedSource>(reference, std::move(made), part.selection);
 }
 
-SourcePtr make_release(const snapshot::Reference& reference, net::HttpClient& http, HubPool& hubs) {
+SourcePtr make_release(const snapshot::Reference& reference, Web web, HubPool& hubs) {
   auto release = snapshot::Release::parse(reference.text());
   const auto* const whole = release.whole();
   const bool put_together =
       whole != nullptr && (whole->sources.size() > 1 || !whole->selection.empty());
   // Then its revision is the source's own.
-  if (put_together) return make_part(*whole, reference.text(), http, hubs);
+  if (put_together) return make_part(*whole, reference.text(), web, hubs);
   std::vector<SourcePtr> sources;
   for (const snapshot::ReleasePart& part : release.parts()) {
-    sources.push_back(make_part(part, reference.text(), http, hubs));
+    sources.push_back(make_part(part, reference.text(), web, hubs));
   }
   return std::make_shared<ReleaseSource>(std::move(release), std::move(sources));
 }
 
 }  // namespace
 
-SourcePtr make_source(const snapshot::Reference& reference, net::HttpClient& http, HubPool& hubs) {
+SourcePtr make_source(const snapshot::Reference& reference, Web web, HubPool& hubs) {
   switch (reference.scheme()) {
     case snapshot::Scheme::kFile:
       return std::make_shared<FileSource>(reference);
     case snapshot::Scheme::kHttp:
     case snapshot::Scheme::kHttps:
-      return std::make_shared<HttpSource>(reference, http);
+      return std::make_shared<HttpSource>(reference, web);
     case snapshot::Scheme::kRelease:
-      return make_release(reference, http, hubs);
+      return make_release(reference, web, hubs);
     case snapshot::Scheme::kHf:
       return std::make_shared<HfSource>(reference,
                                         hubs.at(snapshot::HubReference::parse(reference).endpoint));

@@ -22,7 +22,7 @@ SourcePtr SourcePool::get(const std::string& reference) {
     if (sources.size() >= kMaxSources) {
       std::erase_if(sources, [](const auto& entry) { return entry.second.use_count() == 1; });
     }
-    return sources.emplace(parsed.text(), make_source(parsed, http_, hubs_)).first->second;
+    return sources.emplace(parsed.text(), make_source(parsed, web_, hubs_)).first->second;
   });
 }
 

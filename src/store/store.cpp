@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include <sys/stat.h>
 #include <algorithm>
+#include <cerrno>
 #include <exception>
 #include <unordered_set>
 #include <utility>
@@ -259,6 +261,18 @@ std::unique_ptr<PartialBlob> Store::place(const PartialKey& key, std::uint64_t s
   if (full) std::rethrow_exception(full);
   const std::string why = trouble();
   throw Error(Errc::kIo, why.empty() ? "the store is not open" : why);
+}
+
+Blob Store::adopt(const Digest& digest, const Adoption& adoption) {
+  struct stat status{};
+  if (::fstat(adoption.file.value(), &status) != 0) throw_errno(errno, "stat a file to link");
+  const NameLocks::Turn turn(placing_, digest);
+  for (Volume* const volume : opened()) {
+    if (volume->usable() && volume->filesystem() == status.st_dev) {
+      return volume->adopt(digest, adoption);
+    }
+  }
+  throw Error(Errc::kUnsupported, "it is on another filesystem than the store");
 }
 
 PartialUse Store::partial_use(const PartialKey& key) const {

@@ -100,6 +100,9 @@ class Store {
   /// the one that has the most room; on the next one if that fails or is full. Error as of
   /// Volume::partial, kNoSpace if any is full; kIo where no volume can be written to.
   [[nodiscard]] std::unique_ptr<PartialBlob> partial(const PartialKey& key, std::uint64_t size);
+  /// As Volume::adopt, on the usable volume of the file's filesystem; kUnsupported if there is
+  /// none.
+  [[nodiscard]] Blob adopt(const Digest& digest, const Adoption& adoption);
   [[nodiscard]] PartialUse partial_use(const PartialKey& key) const;
   [[nodiscard]] std::uint64_t partial_bytes(const PartialKey& key) const;
   /// Error(kBusy) while somebody fills it; nothing happens if there is none.

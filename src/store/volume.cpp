@@ -68,6 +68,10 @@ std::unique_ptr<PartialBlob> Volume::partial(const PartialKey& key, std::uint64_
   }
 }
 
+Blob Volume::adopt(const Digest& digest, const Adoption& adoption) {
+  return state_->adopt(digest, adoption);
+}
+
 bool Volume::in_use(const Digest& digest) const {
   return state_->in_use(digest);
 }

@@ -5,6 +5,7 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "digest/digest.hpp"
+#include "store/adoption.hpp"
 #include "store/blob.hpp"
 #include "store/identity.hpp"
 #include "store/partial_blob.hpp"
@@ -85,6 +86,10 @@ class Volume {
   /// Resumes or creates the partial blob of this key. Error kNoSpace, kIo, kInvalid (another size;
   /// ask discard_partial() to give it up), kBusy (somebody fills it).
   [[nodiscard]] std::unique_ptr<PartialBlob> partial(const PartialKey& key, std::uint64_t size);
+  /// Publishes a file of this content as it stands. Error: kUnsupported it is on another
+  /// filesystem; kBusy a partial blob of this name is being filled; as of WriteGuard; what the
+  /// check throws; kIo.
+  [[nodiscard]] Blob adopt(const Digest& digest, const Adoption& adoption);
   /// Whether there is a partial blob of this key, and whether somebody fills it. In memory.
   [[nodiscard]] PartialUse partial_use(const PartialKey& key) const;
   /// Bytes already on disk for a key that is not being filled; 0 if there is none.

@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "base/process_lock.hpp"
 #include "base/synchronized.hpp"
+#include "store/adoption.hpp"
 #include "store/blob_files.hpp"
 #include "store/index.hpp"
 #include "store/layout.hpp"
@@ -77,6 +78,9 @@ class Volume::State {
   /// Publishes, or finds that the blob is there already, verified in this boot, and leaves the
   /// staged files where they are.
   [[nodiscard]] Blob publish(const Digest& digest, const Staged& staged);
+
+  /// As Volume (adoption.cpp).
+  [[nodiscard]] Blob adopt(const Digest& digest, const Adoption& adoption);
 
   std::uint64_t remove(const Digest& digest);
   /// Only if the blob still is the one of `identity`, where that is given.

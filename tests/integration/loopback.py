@@ -9,7 +9,6 @@ the Reply says, wrong or not.
 import dataclasses
 import http.server
 import socket
-import ssl
 import struct
 import threading
 import time
@@ -69,10 +68,8 @@ class Server:
         self._server.server_activate()
         self._tls = tls
         if tls:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(tls.chain, tls.key)
-            self._server.socket = context.wrap_socket(self._server.socket, server_side=True,
-                                                      do_handshake_on_connect=False)
+            self._server.socket = tls.context().wrap_socket(self._server.socket, server_side=True,
+                                                            do_handshake_on_connect=False)
         self.address, self.port = self._server.server_address[:2]
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True,
                                         kwargs={"poll_interval": 0.02})  # how long its end takes

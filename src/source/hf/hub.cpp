@@ -48,8 +48,8 @@ std::string listing_name(const HubReference& reference, const std::string& commi
 
 }  // namespace
 
-Hub::Hub(net::HttpClient& http, HubClient::Options options, HubToken* token)
-    : http_(http), client_(http, std::move(options), token) {
+Hub::Hub(Web web, HubClient::Options options, HubToken* token)
+    : web_(web), client_(web, std::move(options), token) {
 }
 
 Hub::ListingPtr Hub::listing(const HubReference& reference, const std::stop_token& stop) {
@@ -122,8 +122,12 @@ void Hub::read(const HubReference& reference, const File& file, ByteRange range,
     return;
   }
   const net::Url url = client_.url_of(reference, version.commit, file.path);
-  net::Request request{.url = url.text(), .headers = client_.headers_for(url)};
-  RangeRead(http_, std::move(request), file.size, sink, [](const auto&, const auto&) {}).run(stop);
+  RangeRead(web_.http(),
+            {.request = {.url = url.text()},
+             .size = file.size,
+             .credential = client_.credential_for(url)},
+            sink, [](const auto&, const auto&) {})
+      .run(stop);
 }
 
 void Hub::read_in_lfs(const HubReference& reference, const std::string& commit,
@@ -134,11 +138,14 @@ void Hub::read_in_lfs(const HubReference& reference, const std::string& commit,
       return client_.locate(reference, commit, entry, end);
     });
     try {
-      net::Request request{.url = found.location.url.text(),
-                           .headers = client_.headers_for(found.location.url)};
+      net::Request request{.url = found.location.url.text()};
       if (found.location.signed_elsewhere) request.sent_by = client_.origin();
-      RangeRead(http_, std::move(request), entry.size, sink, [](const auto&, const auto&) {
-      }).run(stop);
+      RangeRead(web_.http(),
+                {.request = std::move(request),
+                 .size = entry.size,
+                 .credential = client_.credential_for(found.location.url)},
+                sink, [](const auto&, const auto&) {})
+          .run(stop);
       return;
     } catch (const Error& error) {
       if (sink.failed() || !may_be_the_url(error)) throw;

@@ -5,7 +5,6 @@
 #include "base/byte_range.hpp"
 #include "base/single_flight.hpp"
 #include "base/synchronized.hpp"
-#include "net/http_client.hpp"
 #include "snapshot/file.hpp"
 #include "snapshot/hub_reference.hpp"
 #include "source/guarded_sink.hpp"
@@ -13,6 +12,7 @@
 #include "source/hf/hub_token.hpp"
 #include "source/hf/locations.hpp"
 #include "source/hf/small_files.hpp"
+#include "source/web.hpp"
 
 #include <list>
 #include <memory>
@@ -25,7 +25,7 @@ namespace weightfs::source {
 /// One Hub, for all sources that are repositories of it: what was found out about a repository is
 /// known to every model that shows it, and the same question is asked once, by however many.
 ///
-/// Thread-safe. `http` and `token` must outlive it.
+/// Thread-safe. What `web` refers to and `token` must outlive it.
 class Hub {
  public:
   /// The files of one commit, every one with its sha256.
@@ -35,7 +35,7 @@ class Hub {
   };
   using ListingPtr = std::shared_ptr<const Listing>;
 
-  Hub(net::HttpClient& http, HubClient::Options options, HubToken* token);
+  Hub(Web web, HubClient::Options options, HubToken* token);
 
   /// What the reference means now. What a repository keeps in git itself has no sha256 there: it
   /// is fetched, compared with git's own id and hashed. Errors: HubClient's.
@@ -54,7 +54,7 @@ class Hub {
   void read_in_lfs(const snapshot::HubReference& reference, const std::string& commit,
                    const HubEntry& entry, GuardedSink& sink, const std::stop_token& stop);
 
-  net::HttpClient& http_;
+  const Web web_;
   HubClient client_;
   SmallFiles small_files_;
   Locations locations_;

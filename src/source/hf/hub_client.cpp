@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include <strings.h>
 #include <algorithm>
 #include <array>
 #include <random>
@@ -84,8 +85,8 @@ void check_same(const net::ResponseHead& head, const HubEntry& entry, const std:
 
 }  // namespace
 
-HubClient::HubClient(net::HttpClient& http, Options options, HubToken* token)
-    : http_(http),
+HubClient::HubClient(Web web, Options options, HubToken* token)
+    : web_(web),
       options_(std::move(options)),
       endpoint_(net::Url::parse(options_.endpoint)),
       token_(token) {
@@ -189,12 +190,16 @@ HubLocation HubClient::locate(const HubReference& reference, const std::string& 
 net::ResponseHead HubClient::head_of(net::Method method, const net::Url& url,
                                      const std::stop_token& stop) {
   struct HeadIsEnough {};
-  net::Request request{
-      .method = method, .url = url.text(), .headers = headers_for(url), .max_redirects = 0};
+  const Credential credential = credential_for(url);
+  net::Request request{.method = method,
+                       .url = url.text(),
+                       .headers = credential.headers,
+                       .max_redirects = 0,
+                       .tls = credential.tls};
   if (method == net::Method::kGet) request.range = {0, 0};
   net::ResponseHead head;
   try {
-    return http_.perform(
+    return web_.http().perform(
         request, [&](const net::ResponseHead& found) { head = found; },
         [](auto) { throw HeadIsEnough(); }, stop);
   } catch (const HeadIsEnough&) {
@@ -209,20 +214,27 @@ net::Url HubClient::url_of(const HubReference& reference, const std::string& com
                                      net::percent_encode_path(path)));
 }
 
-net::Headers HubClient::headers_for(const net::Url& url) const {
-  if (token_ == nullptr || url.origin() != endpoint_.origin()) return {};
-  const auto token = token_->current();
-  if (!token) return {};
-  return {{"Authorization", "Bearer " + *token}};
+Credential HubClient::credential_for(const net::Url& url) const {
+  if (url.origin() != endpoint_.origin()) return {};
+  Credential credential = web_.credential(endpoint_);
+  const bool authorized = std::ranges::any_of(credential.headers, [](const auto& header) {
+    return ::strcasecmp(header.first.c_str(), "authorization") == 0;
+  });
+  if (authorized || token_ == nullptr) return credential;
+  if (const auto token = token_->current()) {
+    credential.headers.emplace_back("Authorization", "Bearer " + *token);
+    credential.origin = token_->origin();
+  }
+  return credential;
 }
 
 HubQuestion HubClient::question(const HubReference& reference, const std::string& revision,
                                 const std::string& path) const {
-  const bool has_token = token_ != nullptr && token_->current().has_value();
+  const Credential credential = credential_for(endpoint_);
   return {.repository = std::string(prefix(reference.kind)) + reference.repository,
           .revision = revision,
           .path = path,
-          .token_origin = has_token ? token_->origin() : ""};
+          .token_origin = credential.headers.empty() ? "" : credential.origin};
 }
 
 HubClient::Answer HubClient::ask(const net::Url& url, std::uint64_t limit,
@@ -239,8 +251,9 @@ HubClient::Answer HubClient::ask(const net::Url& url, std::uint64_t limit,
           gate.closed_for());
     }
     try {
-      auto [head, body] =
-          http_.fetch({.url = url.text(), .headers = headers_for(url)}, limit, stop);
+      const Credential credential = credential_for(url);
+      auto [head, body] = web_.http().fetch(
+          {.url = url.text(), .headers = credential.headers, .tls = credential.tls}, limit, stop);
       gate.heard(head);
       if (head.status == 200) return {std::move(head), std::move(body)};
       if (head.status == 429) continue;  // as often as the deadline lets it

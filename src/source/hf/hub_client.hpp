@@ -9,6 +9,7 @@
 #include "source/hf/hub_token.hpp"
 #include "source/hf/hub_tree.hpp"
 #include "source/hf/rate_gate.hpp"
+#include "source/web.hpp"
 
 #include <chrono>
 #include <memory>
@@ -28,9 +29,11 @@ struct HubLocation {
 
 /// The requests of the Hub's API, to one endpoint. Answers about repositories are waited for as
 /// long as the Hub asks to (429), for up to `patience`; those about the place of a file are not,
-/// as a reader waits who has other ways to wait. The token goes to the endpoint's own origin alone.
+/// as a reader waits who has other ways to wait. The token goes to the endpoint's own origin alone,
+/// and so do the credentials for the endpoint, in place of the token where they are one.
 ///
-/// Thread-safe. `http` and `token` must outlive it. Errors: throw_answer's, HttpClient's.
+/// Thread-safe. What `web` refers to and `token` must outlive it. Errors: throw_answer's,
+/// HttpClient's.
 class HubClient {
  public:
   struct Options {
@@ -38,7 +41,7 @@ class HubClient {
     std::chrono::milliseconds patience{std::chrono::minutes(15)};
   };
   /// `token`: null where this endpoint gets none.
-  HubClient(net::HttpClient& http, Options options, HubToken* token);
+  HubClient(Web web, Options options, HubToken* token);
 
   /// The commit that the revision is now.
   [[nodiscard]] std::string commit(const snapshot::HubReference& reference,
@@ -58,8 +61,8 @@ class HubClient {
   /// Of a file, for a GET that follows redirects.
   [[nodiscard]] net::Url url_of(const snapshot::HubReference& reference, const std::string& commit,
                                 const std::string& path) const;
-  /// With the token, where the URL is the endpoint's own.
-  [[nodiscard]] net::Headers headers_for(const net::Url& url) const;
+  /// Who we are there: somebody where the URL is the endpoint's own.
+  [[nodiscard]] Credential credential_for(const net::Url& url) const;
   /// What an answer about this file is about.
   [[nodiscard]] HubQuestion question(const snapshot::HubReference& reference,
                                      const std::string& revision, const std::string& path) const;
@@ -78,7 +81,7 @@ class HubClient {
                              const std::string& rest) const;
   [[nodiscard]] net::Url at_endpoint(const net::Url& url) const;
 
-  net::HttpClient& http_;
+  const Web web_;
   const Options options_;
   const net::Url endpoint_;
   HubToken* const token_;

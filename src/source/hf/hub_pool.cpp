@@ -18,8 +18,8 @@ HubAccess normal(HubAccess access) {
 
 }  // namespace
 
-HubPool::HubPool(net::HttpClient& http, HubAccess access)
-    : http_(http), access_(normal(std::move(access))), token_(access_.token, access_.token_file) {
+HubPool::HubPool(Web web, HubAccess access)
+    : web_(web), access_(normal(std::move(access))), token_(access_.token, access_.token_file) {
 }
 
 std::shared_ptr<Hub> HubPool::at(const std::string& endpoint) {
@@ -29,7 +29,7 @@ std::shared_ptr<Hub> HubPool::at(const std::string& endpoint) {
     std::shared_ptr<Hub>& hub = hubs[address];
     if (!hub) {
       hub = std::make_shared<Hub>(
-          http_, HubClient::Options{.endpoint = address, .patience = access_.patience},
+          web_, HubClient::Options{.endpoint = address, .patience = access_.patience},
           usual ? &token_ : nullptr);
     }
     return hub;

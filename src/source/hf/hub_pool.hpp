@@ -3,9 +3,9 @@
 #pragma once
 
 #include "base/synchronized.hpp"
-#include "net/http_client.hpp"
 #include "source/hf/hub.hpp"
 #include "source/hf/hub_token.hpp"
+#include "source/web.hpp"
 
 #include <chrono>
 #include <filesystem>
@@ -24,18 +24,18 @@ struct HubAccess {
 };
 
 /// One shared Hub per endpoint. The token is for the endpoint of the HubAccess alone: those that a
-/// source names itself are asked without. Thread-safe. `http` must outlive it and its Hubs, and it
-/// its Hubs.
+/// source names itself are asked with the credentials for them, if there are any. Thread-safe. What
+/// `web` refers to must outlive it and its Hubs, and it its Hubs.
 class HubPool {
  public:
   /// Error(kInvalid) for an endpoint that is no URL.
-  HubPool(net::HttpClient& http, HubAccess access);
+  HubPool(Web web, HubAccess access);
 
   /// "" is the endpoint of the HubAccess.
   [[nodiscard]] std::shared_ptr<Hub> at(const std::string& endpoint);
 
  private:
-  net::HttpClient& http_;
+  const Web web_;
   const HubAccess access_;
   HubToken token_;
   Synchronized<std::map<std::string, std::shared_ptr<Hub>>> hubs_;

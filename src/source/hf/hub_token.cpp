@@ -3,25 +3,14 @@
 #include "source/hf/hub_token.hpp"
 
 #include "base/error.hpp"
-#include "base/file.hpp"
+#include "source/error_context.hpp"
 
-#include <sys/stat.h>
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
 namespace weightfs::source {
 
 namespace {
-
-constexpr std::uint64_t kLongest = 8 << 10;
-
-std::string trimmed(std::string text) {
-  constexpr const char* kBlank = " \t\r\n";
-  text.erase(0, text.find_first_not_of(kBlank));
-  text.erase(text.find_last_not_of(kBlank) + 1);
-  return text;
-}
 
 std::optional<std::string> checked(std::string token, const std::string& origin) {
   if (token.empty()) return std::nullopt;
@@ -40,26 +29,18 @@ HubToken::HubToken(std::string token, std::filesystem::path file)
 }
 
 std::optional<std::string> HubToken::current() {
-  if (!given_.empty() || file_.empty()) return checked(given_, origin());
-  struct stat now = {};
-  if (::stat(file_.c_str(), &now) != 0) {
-    if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
-    throw_errno(errno, "the Hub's token in " + file_.string());
+  if (!given_.empty() || file_.path().empty()) return checked(given_, origin());
+  SecretFile::ContentPtr content;
+  try {
+    content = file_.content();
+  } catch (...) {
+    rethrow_with("the Hub's token");
   }
-  const std::int64_t mtime = now.st_mtim.tv_sec * 1'000'000'000 + now.st_mtim.tv_nsec;
-  const auto same = [&](const Seen& seen) {
-    return seen.mtime_ns == mtime && seen.inode == now.st_ino && seen.size == now.st_size;
-  };
-  const auto known = seen_.with(
-      [&](const Seen& seen) { return same(seen) ? std::optional(seen.token) : std::nullopt; });
-  if (known) return checked(*known, origin());
-  std::string token = trimmed(read_file(file_, kLongest));
-  seen_.with([&](Seen& seen) { seen = {mtime, now.st_ino, now.st_size, token}; });
-  return checked(std::move(token), origin());
+  return content ? checked(trimmed(content->text), origin()) : std::nullopt;
 }
 
 std::string HubToken::origin() const {
-  return !given_.empty() || file_.empty() ? "HF_TOKEN" : file_.string();
+  return !given_.empty() || file_.path().empty() ? "HF_TOKEN" : file_.path().string();
 }
 
 }  // namespace weightfs::source

@@ -2,10 +2,8 @@
 // Copyright the weightfs authors
 #pragma once
 
-#include "base/synchronized.hpp"
+#include "source/secret_file.hpp"
 
-#include <sys/types.h>
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -20,22 +18,14 @@ class HubToken {
   HubToken(std::string token, std::filesystem::path file);
 
   /// nullopt where there is none. Error(kInvalid) for what cannot stand in a header, without
-  /// showing it; kPermission, kIo for a file that is there and cannot be read.
+  /// showing it; for a file that is there and cannot be used as SecretFile says.
   [[nodiscard]] std::optional<std::string> current();
   /// For messages: where the token is from. Never the token.
   [[nodiscard]] std::string origin() const;
 
  private:
-  struct Seen {
-    std::int64_t mtime_ns = 0;
-    ino_t inode = 0;
-    std::int64_t size = -1;
-    std::string token;
-  };
-
   const std::string given_;
-  const std::filesystem::path file_;
-  Synchronized<Seen> seen_;
+  SecretFile file_;
 };
 
 }  // namespace weightfs::source

@@ -34,16 +34,16 @@ std::string object_of(const snapshot::File& file) {
 
 }  // namespace
 
-HttpSource::HttpSource(const snapshot::Reference& reference, net::HttpClient& http)
+HttpSource::HttpSource(const snapshot::Reference& reference, Web web)
     : reference_(reference.text()),
       url_(net::Url::parse(reference_)),
       file_name_(name_of_one_file(url_)),
-      http_(http) {
+      web_(web) {
 }
 
 snapshot::Snapshot HttpSource::resolve(std::stop_token stop) {
   if (!is_directory()) return {reference_, "", {describe_file(stop)}};
-  Listing listing = list_directory(http_, url_, stop);
+  Listing listing = list_directory(web_, url_, stop);
   try {
     return {reference_, "", std::move(listing.files)};
   } catch (...) {
@@ -53,7 +53,7 @@ snapshot::Snapshot HttpSource::resolve(std::stop_token stop) {
 
 snapshot::File HttpSource::describe_file(const std::stop_token& stop) const {
   try {
-    const ObjectInfo info = ask_about(http_, url_.text(), stop);
+    const ObjectInfo info = ask_about(web_, url_, stop);
     return {.path = file_name_,
             .size = info.validator.length,
             .mtime = info.mtime,
@@ -74,7 +74,8 @@ void HttpSource::read(const snapshot::File& file, ByteRange range, Sink& sink,
                            " from " + describe();
   GuardedSink guarded(sink, range);
   try {
-    net::Request request{.url = is_directory() ? url_of(url_, file.path).text() : url_.text()};
+    const net::Url url = is_directory() ? url_of(url_, file.path) : url_;
+    net::Request request{.url = url.text()};
     std::function<void(const net::ResponseHead&)> check_version;
     if (file.validator.empty()) {
       check_version = [this, object = object_of(file)](const net::ResponseHead& head) {
@@ -94,7 +95,11 @@ void HttpSource::read(const snapshot::File& file, ByteRange range, Sink& sink,
       // Asked for all of it, a server shows neither.
       if (range.size() < file.size) ignores_ranges_ = answer.kind == RangedAnswer::Kind::kWhole;
     };
-    RangeRead(http_, std::move(request), file.size, guarded, on_answer).run(stop);
+    RangeRead(
+        web_.http(),
+        {.request = std::move(request), .size = file.size, .credential = web_.credential(url)},
+        guarded, on_answer)
+        .run(stop);
   } catch (...) {
     if (guarded.failed()) throw;
     rethrow_with(what);

@@ -2,11 +2,11 @@
 // Copyright the weightfs authors
 #pragma once
 
-#include "net/http_client.hpp"
 #include "net/url.hpp"
 #include "snapshot/reference.hpp"
 #include "source/http/first_answers.hpp"
 #include "source/source.hpp"
+#include "source/web.hpp"
 
 #include <atomic>
 #include <string>
@@ -22,11 +22,11 @@ namespace weightfs::source {
 /// size, and as http/first_answers.hpp says. A server that ignores ranges is read from the
 /// beginning of the file each time, and what was not asked for is thrown away: see serves_ranges().
 ///
-/// Thread-safe. `http` must outlive it.
+/// Thread-safe. What `web` refers to must outlive it.
 class HttpSource final : public Source {
  public:
   /// Error(kInvalid) for a URL that is neither a directory nor a file, or a directory with a query.
-  HttpSource(const snapshot::Reference& reference, net::HttpClient& http);
+  HttpSource(const snapshot::Reference& reference, Web web);
 
   [[nodiscard]] snapshot::Snapshot resolve(std::stop_token stop) override;
   void read(const snapshot::File& file, ByteRange range, Sink& sink, std::stop_token stop) override;
@@ -43,7 +43,7 @@ class HttpSource final : public Source {
   const std::string reference_;
   const net::Url url_;
   const std::string file_name_;  ///< of the one file; empty for a directory
-  net::HttpClient& http_;
+  const Web web_;
   FirstAnswers first_answers_;
   std::atomic<bool> ignores_ranges_{false};
 };

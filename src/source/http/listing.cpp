@@ -26,16 +26,19 @@ enum class Ending { kBySyntax, kByHttp };
 
 /// nullopt where there is no such document. Storage services that hide what exists answer 403 for
 /// 404: `forbidden` is set, and the caller goes on.
-std::optional<std::string> fetch_document(net::HttpClient& http, const net::Url& url, Ending ending,
+std::optional<std::string> fetch_document(const Web& web, const net::Url& url, Ending ending,
                                           const std::stop_token& stop, bool& forbidden) {
   try {
-    auto [head, body] = http.fetch({.url = url.text()}, snapshot::kMaxManifestBytes, stop);
+    const Credential credential = web.credential(url);
+    auto [head, body] =
+        web.http().fetch({.url = url.text(), .headers = credential.headers, .tls = credential.tls},
+                         snapshot::kMaxManifestBytes, stop);
     if (head.status == 404 || head.status == 410) return std::nullopt;
     if (head.status == 403) {
       forbidden = true;
       return std::nullopt;
     }
-    if (head.status != 200) throw_status(head);
+    if (head.status != 200) throw_status(head, credential.origin);
     check_encoding(head);
     if (ending == Ending::kByHttp && !head.header("content-length") &&
         !head.header("transfer-encoding")) {
@@ -48,12 +51,12 @@ std::optional<std::string> fetch_document(net::HttpClient& http, const net::Url&
 }
 
 /// Fills in sizes and times.
-void ask_for_sizes(net::HttpClient& http, const net::Url& directory,
-                   std::vector<snapshot::File>& files, const std::stop_token& stop) {
+void ask_for_sizes(const Web& web, const net::Url& directory, std::vector<snapshot::File>& files,
+                   const std::stop_token& stop) {
   const auto ask = [&](std::size_t index, const std::stop_token& end) {
     snapshot::File& file = files[index];
     try {
-      const ObjectInfo info = ask_about(http, url_of(directory, file.path).text(), end);
+      const ObjectInfo info = ask_about(web, url_of(directory, file.path), end);
       file.size = info.validator.length;
       file.mtime = info.mtime;
     } catch (...) {
@@ -78,17 +81,16 @@ std::string file_name_of(const net::Url& url) {
   return *name;
 }
 
-Listing list_directory(net::HttpClient& http, const net::Url& directory,
-                       const std::stop_token& stop) {
+Listing list_directory(const Web& web, const net::Url& directory, const std::stop_token& stop) {
   bool forbidden = false;
-  if (const auto manifest = fetch_document(http, url_of(directory, snapshot::kManifestName),
+  if (const auto manifest = fetch_document(web, url_of(directory, snapshot::kManifestName),
                                            Ending::kBySyntax, stop, forbidden)) {
     return {std::string(snapshot::kManifestName), snapshot::parse_manifest(*manifest)};
   }
-  if (const auto checksums = fetch_document(http, url_of(directory, snapshot::kChecksumsName),
+  if (const auto checksums = fetch_document(web, url_of(directory, snapshot::kChecksumsName),
                                             Ending::kByHttp, stop, forbidden)) {
     std::vector<snapshot::File> files = snapshot::parse_checksums(*checksums);
-    ask_for_sizes(http, directory, files, stop);
+    ask_for_sizes(web, directory, files, stop);
     return {std::string(snapshot::kChecksumsName), std::move(files)};
   }
   const std::string where = directory.display() + " has neither " +

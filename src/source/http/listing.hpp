@@ -2,9 +2,9 @@
 // Copyright the weightfs authors
 #pragma once
 
-#include "net/http_client.hpp"
 #include "net/url.hpp"
 #include "snapshot/file.hpp"
+#include "source/web.hpp"
 
 #include <stop_token>
 #include <string_view>
@@ -24,7 +24,7 @@ struct Listing {
 /// The files below `directory` (a URL that ends with '/'): what `weightfs.json` there says, else
 /// what `SHA256SUMS` says, with sizes and times asked for file by file. Error kNotFound where
 /// neither exists.
-[[nodiscard]] Listing list_directory(net::HttpClient& http, const net::Url& directory,
+[[nodiscard]] Listing list_directory(const Web& web, const net::Url& directory,
                                      const std::stop_token& stop);
 
 /// The name that the one file at `url` has in its snapshot: the last segment of the path, decoded.

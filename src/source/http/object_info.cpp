@@ -49,12 +49,15 @@ bool head_is_final(int status) {
          status == 425 || status == 429 || (status >= 500 && status != 501);
 }
 
-std::optional<ObjectInfo> ask_with_head(net::HttpClient& http, const std::string& url,
-                                        const std::stop_token& stop) {
-  const net::ResponseHead head =
-      http.fetch({.method = net::Method::kHead, .url = url}, 0, stop).first;
-  refuse_directory(net::Url::parse(url), head);
-  if (head_is_final(head.status)) throw_status(head);
+std::optional<ObjectInfo> ask_with_head(const Web& web, const net::Url& url,
+                                        const Credential& credential, const std::stop_token& stop) {
+  const net::Request request{.method = net::Method::kHead,
+                             .url = url.text(),
+                             .headers = credential.headers,
+                             .tls = credential.tls};
+  const net::ResponseHead head = web.http().fetch(request, 0, stop).first;
+  refuse_directory(url, head);
+  if (head_is_final(head.status)) throw_status(head, credential.origin);
   if (head.status != 200 || is_compressed(head)) return std::nullopt;
   const auto length = parse_length(head.header("content-length").value_or(""));
   if (!length) return std::nullopt;
@@ -72,18 +75,19 @@ std::optional<std::uint64_t> length_in(const net::ResponseHead& head) {
 
 }  // namespace
 
-ObjectInfo ask_about(net::HttpClient& http, const std::string& url, const std::stop_token& stop) {
-  const auto from_head = ask_with_head(http, url, stop);
+ObjectInfo ask_about(const Web& web, const net::Url& url, const std::stop_token& stop) {
+  const Credential credential = web.credential(url);
+  const auto from_head = ask_with_head(web, url, credential, stop);
   // Some servers answer every HEAD with a length of 0: an empty file is worth a second question.
   if (from_head && from_head->validator.length > 0) return *from_head;
 
   std::optional<ObjectInfo> info;
   const auto on_head = [&](const net::ResponseHead& head) {
-    refuse_directory(net::Url::parse(url), head);
+    refuse_directory(url, head);
     auto length = length_in(head);
     if (!length && head.status == 416 && from_head) length = 0;
     if (head.status != 200 && head.status != 206 && !(head.status == 416 && length)) {
-      throw_status(head);
+      throw_status(head, credential.origin);
     }
     check_encoding(head);
     if (!length) throw Error(Errc::kUnsupported, "does not say how long it is");
@@ -91,7 +95,9 @@ ObjectInfo ask_about(net::HttpClient& http, const std::string& url, const std::s
     throw HeadIsEnough();
   };
   try {
-    http.perform({.url = url, .range = {{0, 0}}}, on_head, [](auto) {}, stop);
+    const net::Request request{
+        .url = url.text(), .headers = credential.headers, .range = {{0, 0}}, .tls = credential.tls};
+    web.http().perform(request, on_head, [](auto) {}, stop);
   } catch (const HeadIsEnough&) {
   }
   return info.value();

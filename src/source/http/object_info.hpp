@@ -2,8 +2,9 @@
 // Copyright the weightfs authors
 #pragma once
 
-#include "net/http_client.hpp"
+#include "net/url.hpp"
 #include "source/http/validator.hpp"
+#include "source/web.hpp"
 
 #include <cstdint>
 #include <stop_token>
@@ -21,7 +22,7 @@ struct ObjectInfo {
 /// byte. Error: as throw_status; kUnsupported where neither says the length; kInvalid where the
 /// server sends on to the same URL with a '/' behind it, as for a directory; what HttpClient
 /// throws.
-[[nodiscard]] ObjectInfo ask_about(net::HttpClient& http, const std::string& url,
+[[nodiscard]] ObjectInfo ask_about(const Web& web, const net::Url& url,
                                    const std::stop_token& stop);
 
 }  // namespace weightfs::source

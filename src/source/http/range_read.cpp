@@ -18,13 +18,12 @@ struct EnoughBytes {};
 
 }  // namespace
 
-RangeRead::RangeRead(net::HttpClient& http, net::Request request, std::uint64_t size,
-                     GuardedSink& sink, OnAnswer on_answer)
-    : http_(http),
-      request_(std::move(request)),
-      size_(size),
-      sink_(sink),
-      on_answer_(std::move(on_answer)) {
+RangeRead::RangeRead(net::HttpClient& http, Object object, GuardedSink& sink, OnAnswer on_answer)
+    : http_(http), object_(std::move(object)), sink_(sink), on_answer_(std::move(on_answer)) {
+  const Credential& credential = object_.credential;
+  net::Headers& headers = object_.request.headers;
+  headers.insert(headers.end(), credential.headers.begin(), credential.headers.end());
+  object_.request.tls = credential.tls;
 }
 
 void RangeRead::run(const std::stop_token& stop) {
@@ -37,10 +36,10 @@ void RangeRead::run(const std::stop_token& stop) {
 }
 
 void RangeRead::run_once(const std::stop_token& stop) {
-  request_.range = {sink_.rest().begin, sink_.rest().end - 1};
+  object_.request.range = {sink_.rest().begin, sink_.rest().end - 1};
   try {
     http_.perform(
-        request_, [this](const net::ResponseHead& head) { take_head(head); },
+        object_.request, [this](const net::ResponseHead& head) { take_head(head); },
         [this](std::span<const std::byte> data) { take_body(data); }, stop);
   } catch (const EnoughBytes&) {
     return;
@@ -53,7 +52,7 @@ void RangeRead::run_once(const std::stop_token& stop) {
 }
 
 void RangeRead::take_head(const net::ResponseHead& head) {
-  answer_ = check_answer(head, sink_.rest(), size_);
+  answer_ = check_answer(head, sink_.rest(), object_.size, object_.credential.origin);
   on_answer_(head, answer_);
   position_ = answer_.body.begin;
 }

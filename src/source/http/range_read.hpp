@@ -4,6 +4,7 @@
 
 #include "net/http_client.hpp"
 #include "snapshot/file.hpp"
+#include "source/credentials.hpp"
 #include "source/guarded_sink.hpp"
 #include "source/http/ranged_answer.hpp"
 
@@ -25,8 +26,13 @@ class RangeRead {
   /// of its body; throws.
   using OnAnswer = std::function<void(const net::ResponseHead&, const RangedAnswer&)>;
 
-  RangeRead(net::HttpClient& http, net::Request request, std::uint64_t size, GuardedSink& sink,
-            OnAnswer on_answer);
+  /// What is asked for; who asks is added to it.
+  struct Object {
+    net::Request request;
+    std::uint64_t size = 0;
+    Credential credential;
+  };
+  RangeRead(net::HttpClient& http, Object object, GuardedSink& sink, OnAnswer on_answer);
 
   /// Until the sink has all of it. Error: as check_answer and HttpClient; kInvalid a body that is
   /// longer than its head said; TransientError(kUnavailable) one that is shorter.
@@ -38,8 +44,7 @@ class RangeRead {
   void take_body(std::span<const std::byte> data);
 
   net::HttpClient& http_;
-  net::Request request_;
-  const std::uint64_t size_;
+  Object object_;
   GuardedSink& sink_;
   const OnAnswer on_answer_;
   RangedAnswer answer_;

@@ -56,8 +56,9 @@ RangedAnswer check_range(const net::ResponseHead& head, ByteRange range, std::ui
 
 }  // namespace
 
-RangedAnswer check_answer(const net::ResponseHead& head, ByteRange range, std::uint64_t size) {
-  if (head.status != 200 && head.status != 206) throw_status(head);
+RangedAnswer check_answer(const net::ResponseHead& head, ByteRange range, std::uint64_t size,
+                          const std::string& credential) {
+  if (head.status != 200 && head.status != 206) throw_status(head, credential);
   check_encoding(head);
   if (head.status == 206) return check_range(head, range, size);
   const auto length = content_length(head);

@@ -6,6 +6,7 @@
 #include "net/http_client.hpp"
 
 #include <cstdint>
+#include <string>
 
 namespace weightfs::source {
 
@@ -24,8 +25,8 @@ struct RangedAnswer {
 ///   206 begins where the range does, ends no later, says so once, and has that length;
 ///   200 is the whole object, and says its length.
 /// Error: kChanged another size; kInvalid another range or a contradiction; kUnsupported an
-/// encoding; and as throw_status. Pure.
+/// encoding; and as throw_status, of which `credential` is. Pure.
 [[nodiscard]] RangedAnswer check_answer(const net::ResponseHead& head, ByteRange range,
-                                        std::uint64_t size);
+                                        std::uint64_t size, const std::string& credential = "");
 
 }  // namespace weightfs::source

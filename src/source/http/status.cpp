@@ -23,13 +23,15 @@ void check_encoding(const net::ResponseHead& head) {
   }
 }
 
-void throw_status(const net::ResponseHead& head) {
+void throw_status(const net::ResponseHead& head, const std::string& credential) {
   const std::string text = "answered " + std::to_string(head.status);
   switch (head.status) {
     case 401:
     case 403:
     case 407:
-      throw Error(Errc::kPermission, text + " (no credentials were sent)");
+      throw Error(Errc::kPermission,
+                  text + (credential.empty() ? " (no credentials were sent)"
+                                             : " (to the credentials of " + credential + ")"));
     case 404:
     case 410:
       throw Error(Errc::kNotFound, text);

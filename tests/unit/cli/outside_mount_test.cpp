@@ -86,6 +86,11 @@ TEST_CASE("every path of the settings is looked at") {
     settings.*path = bench.mount / "x";
     CHECK_FALSE(bench.accepted(settings));
   }
+  for (const bool token : {true, false}) {
+    cli::Settings settings = bench.settings;
+    (token ? settings.hub.token_file : settings.credentials.file) = bench.mount / "x";
+    CHECK_FALSE(bench.accepted(settings));
+  }
   for (const std::size_t each : {0U, 1U}) {
     cli::Settings settings = bench.settings;
     settings.stores[each] = bench.mount / "x";

@@ -159,6 +159,13 @@ TEST_CASE("an unknown key is refused with the nearest known one") {
              ContainsSubstring(R"(models[0]: unknown key "nmae"; did you mean "name"?)"));
 }
 
+TEST_CASE("a mistake in the syntax of the file is found without repeating what stands there") {
+  const Sources sources(R"({"models": [{"name": "a/b", "source": "https://host/f?sig=SECRET)");
+  const std::string said = refusal(sources.value);
+  CHECK(said.find("line 1, column") != std::string::npos);
+  CHECK(said.find("SECRET") == std::string::npos);
+}
+
 TEST_CASE("the store can be several directories") {
   const std::vector<std::filesystem::path> both{"/a", "/b/c"};
   for (const char* config : {R"({"store": ["/a", "/b/c/"]})", R"({"store": "/a:/b/c"})"}) {

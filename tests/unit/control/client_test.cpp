@@ -92,6 +92,10 @@ TEST_CASE("every call of the client reaches its operation and brings the value b
   CHECK(client.update("org/m").to == "new");
   CHECK(client.verify().corrupt.front().files.front() == "org/m/x");
   (void)client.verify("org/m");
+  const auto imported = client.import_files({.directory = "/d", .names = {"a", "b"}, .link = true});
+  CHECK(imported.taken.bytes == 7);
+  CHECK(imported.files.front().how == "copied");
+  CHECK(imported.faults.front().code == "permission");
   (void)client.update("org/m", {.cold = true, .allow_missing = true, .now = true});
   (void)client.warm("org/m");
   (void)client.progress("org/m");
@@ -110,9 +114,10 @@ TEST_CASE("every call of the client reaches its operation and brings the value b
   client.unmount({.lazy = true});
   CHECK(bench.operations.calls() ==
         std::vector<std::string>{"status", "add new file:///a b expect id", "update org/m",
-                                 "verify ", "verify org/m", "update org/m cold allow_missing now",
-                                 "warm org/m", "progress org/m", "pin org/m a \"good\" one",
-                                 "unpin org/m", "lease job org/m from n until u", "end lease job",
+                                 "verify ", "verify org/m", "import /d a b link",
+                                 "update org/m cold allow_missing now", "warm org/m",
+                                 "progress org/m", "pin org/m a \"good\" one", "unpin org/m",
+                                 "lease job org/m from n until u", "end lease job",
                                  "evict org/m dry", "prune org/m 1 dry", "prune  0", "remove org/m",
                                  "why /models/x?y#z&q=1", "unmount lazy"});
 }

@@ -6,6 +6,7 @@
 #include "base/synchronized.hpp"
 #include "base/timestamp.hpp"
 #include "control/operations.hpp"
+#include "fake_answers.hpp"
 
 #include <algorithm>
 #include <condition_variable>
@@ -80,9 +81,7 @@ class FakeOperations final : public control::Operations {
   }
 
   api::Model add(const api::AddRequest& request, const control::Job& job) override {
-    record("add " + request.name + " " + request.source +
-           (request.allow_missing ? " allow_missing" : "") +
-           (request.expect.empty() ? "" : " expect " + request.expect));
+    record(call_of(request));
     pass_gate(job, {"resolving", 0, 0});
     if (request.source.ends_with("missing")) throw Error(Errc::kNotFound, "no such source");
     if (request.source.ends_with("away")) throw TransientError(Errc::kUnavailable, "no answer");
@@ -92,12 +91,16 @@ class FakeOperations final : public control::Operations {
   }
   api::UpdateResult update(const std::string& name, const control::UpdateHow& how,
                            const control::Job& job) override {
-    record("update " + name + (how.staging == control::Staging::kCold ? " cold" : "") +
-           (how.missing == control::Missing::kAllowed ? " allow_missing" : "") +
-           (how.flip == control::Flip::kNow ? " now" : ""));
+    record(call_of(name, how));
     (void)find(name);
     pass_gate(job, {"fetching", 5, 10});
     return {.name = name, .changed = true, .from = "old", .to = "new"};
+  }
+  api::ImportResult import_files(const api::ImportRequest& request,
+                                 const control::Job& job) override {
+    record(call_of(request));
+    pass_gate(job, {"importing", 1, 2});
+    return fake_import(request);
   }
   api::VerifyResult verify(const std::string& name, const control::Job& job) override {
     record("verify " + name);
@@ -117,11 +120,7 @@ class FakeOperations final : public control::Operations {
     if (!name.empty()) (void)find(name);
     record("prune " + name + " " + std::to_string(keep) +
            (dry_run == control::DryRun::kYes ? " dry" : ""));
-    return {.dry_run = dry_run == control::DryRun::kYes,
-            .removed = {{.name = "org/m", .revision = "r1"}},
-            .kept = {{.name = "org/m", .revision = "r2", .kept = "confirmed"}},
-            .blobs = 3,
-            .bytes = 3'000'000'000};
+    return fake_prune(dry_run == control::DryRun::kYes);
   }
   api::Progress warm(const std::string& name) override {
     record("warm " + name);

@@ -56,6 +56,7 @@ TEST_CASE("each route reaches its operation") {
   (void)bench.post("/v1/models/org/m:evict?shared=1", "{}");
   (void)bench.post("/v1/models/org/m:verify");
   (void)bench.post("/v1/verify");
+  (void)bench.post("/v1/import", R"({"directory":"/d","names":["org/m"],"dry_run":true})");
   (void)bench.get("/v1/why?path=/models/org/m/a%20b");
   (void)bench.post("/v1/unmount", R"({"lazy":true})");
   (void)bench.router.handle({Method::kDelete, "/v1/models/a%3Ab?dry_run=true", ""});
@@ -63,7 +64,8 @@ TEST_CASE("each route reaches its operation") {
         std::vector<std::string>{"status", "progress org/m", "add new file:///x",
                                  "update org/m cold", "warm org/m", "pin org/m prod", "unpin org/m",
                                  "evict org/m dry", "evict shared org/m", "verify org/m", "verify ",
-                                 "why /models/org/m/a b", "unmount lazy", "remove a:b dry"});
+                                 "import /d org/m dry", "why /models/org/m/a b", "unmount lazy",
+                                 "remove a:b dry"});
 }
 
 TEST_CASE("failures are JSON with a code and a fitting status") {
@@ -88,6 +90,8 @@ TEST_CASE("failures are JSON with a code and a fitting status") {
   check(bench.post("/v1/models/pinned:evict"), 409, "busy");
   check(bench.post("/v1/models/org/m:evict?dry_run=maybe"), 400, "invalid");
   check(bench.get("/v1/why"), 400, "invalid");
+  check(bench.post("/v1/import"), 400, "invalid");
+  check(bench.post("/v1/import", R"({"directory":"not/absolute"})"), 400, "invalid");
   check(bench.get("/v1/jobs/99"), 404, "not_found");
   check(bench.get("/v1/jobs/x"), 400, "invalid");
   check(bench.post("/v1/verify?wait=-1"), 400, "invalid");
@@ -114,6 +118,7 @@ TEST_CASE("what a request does not take is refused, and nothing is done") {
       {Method::kPost, "/v1/models/org/m:evict"},
       {Method::kPost, "/v1/models/org/m:verify"},
       {Method::kPost, "/v1/verify"},
+      {Method::kPost, "/v1/import"},
       {Method::kGet, "/v1/why"},
       {Method::kGet, "/v1/leases"},
       {Method::kGet, "/v1/leases/job"},

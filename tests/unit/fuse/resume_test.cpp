@@ -45,7 +45,8 @@ TEST_CASE("a successor understands the node ids that its predecessor gave out", 
   CHECK(fixture.daemon->filesystem.counters().open_files == 0);
 }
 
-TEST_CASE("who holds what was streamed reads on with a successor that keeps what it fetches", "[fuse]") {
+TEST_CASE("who holds what was streamed reads on with a successor that keeps what it fetches",
+          "[fuse]") {
   Fixture fixture;
   REQUIRE(fixture.kernel.init().error == 0);
   fixture.daemon->wait_until_ready();

@@ -22,8 +22,9 @@ TEST_CASE("references that no HTTP source can have are refused") {
   for (const char* text : {"http://h/dir/?token=x", "http://h/..", "http://h/a%2Fb",
                            "http://h/a%00b", "http://h/%zz"}) {
     INFO(text);
-    CHECK(failure_of([&] { static_cast<void>(make_source(Reference::parse(text), http, hubs)); })->code ==
-          Errc::kInvalid);
+    CHECK(failure_of([&] {
+            static_cast<void>(make_source(Reference::parse(text), http, hubs));
+          })->code == Errc::kInvalid);
   }
   CHECK(failure_of([&] {
           static_cast<void>(make_source(Reference::parse("s3://bucket/x"), http, hubs));
