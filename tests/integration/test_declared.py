@@ -155,3 +155,29 @@ def test_who_reads_a_declared_model_that_gets_another_source_finishes_on_the_old
     finally:
         os.close(folder_before)
     same_tree(root, other)
+
+
+def test_a_file_that_breaks_does_not_end_the_mount_with_the_daemon(weightfs, nginx, small, mode):
+    """The successor of a killed daemon goes by what the file had when it was right, and says so."""
+    source = nginx.url("small/")
+    mounted = weightfs({}, config={"models": [{"name": "org/kept", "source": source}], "connections": 7},
+                       passthrough=mode == "passthrough")
+    with open(mounted.mount / "org/kept" / small.shards[0], "rb", buffering=0) as held:
+        assert held.read(4096) == small.data(small.shards[0])[:4096]
+        (mounted.folder / "config.json").write_text('{"connections": "a few"')
+        for _ in range(2):  # the successor's successor, too
+            mounted.wait_new_daemon(mounted.kill_daemon())
+        assert held.read(4096) == small.data(small.shards[0])[4096:8192]
+        same_tree(mounted.mount / "org/kept", small)
+    status = mounted.status()
+    assert "not JSON" in status["configuration_mistake"]
+    assert "as it was before" in mounted.cli("status").stdout
+    refused = mounted.cli("reload", check=False)
+    assert refused.returncode == 1 and "not JSON" in refused.stderr
+
+    declare(mounted, {"name": "org/other", "source": source})
+    mounted.cli("reload")
+    assert mounted.status()["configuration_mistake"] == ""
+    (mounted.folder / "config.json").unlink()
+    mounted.wait_new_daemon(mounted.kill_daemon())
+    assert names(mounted).keys() == {"org/other"}, "what it had last is what counts"
