@@ -181,3 +181,39 @@ def test_a_file_that_breaks_does_not_end_the_mount_with_the_daemon(weightfs, ngi
     (mounted.folder / "config.json").unlink()
     mounted.wait_new_daemon(mounted.kill_daemon())
     assert names(mounted).keys() == {"org/other"}, "what it had last is what counts"
+
+
+def test_reload_takes_over_tenants_and_refuses_floors_beyond_the_capacity(weightfs, nginx, folder):
+    mounted = weightfs({"search/small": nginx.url("small/")}, config={
+        "capacity": "100MB", "tenants": {"search": {"floor": "10MB", "match": {"path": "search/"}}}})
+
+    def tenants():
+        return {one["name"]: one["floor"] for one in mounted.status()["policy"]["tenants"]}
+    assert tenants() == {"search": 10_000_000}
+    wanted = {"search": {"floor": "60MB", "match": {"path": "search/"}},
+              "lab": {"floor": "50MB", "match": {"path": "lab/"}}}
+    declare(mounted, capacity="100MB", tenants=wanted)
+    refused = mounted.cli("reload", check=False)
+    assert refused.returncode == 1 and "capacity" in refused.stderr, refused
+    checked = mounted.cli("config", "check", "--config", mounted.folder / "config.json", "--store", mounted.store,
+                          check=False)
+    assert checked.returncode == 2 and "capacity" in checked.stderr, checked
+    assert tenants() == {"search": 10_000_000}
+    wanted["lab"]["floor"] = "30MB"
+    declare(mounted, capacity="100MB", tenants=wanted)
+    mounted.cli("reload")
+    assert tenants() == {"search": 60_000_000, "lab": 30_000_000}
+
+
+def test_rm_tells_beforehand_what_would_go(weightfs, nginx, small):
+    source = nginx.url("small/")
+    mounted = weightfs({"org/one": source, "org/two": source})
+    mounted.wait("org/one")
+    blobs = mounted.blobs()
+    assert mounted.json("rm", "org/one", "--dry-run")["bytes"] == 0, "the other has the same files"
+    mounted.cli("rm", "org/two")
+    would = mounted.json("rm", "org/one", "--dry-run")
+    assert would["bytes"] == sum(file.size for file in small.files.values())
+    assert mounted.blobs() == blobs and names(mounted).keys() == {"org/one"}
+    assert mounted.json("rm", "org/one")["bytes"] == would["bytes"]
+    until(lambda: not mounted.blobs(), 10, "all of it is gone")
