@@ -189,6 +189,9 @@ struct Status {
   std::uint64_t uptime_seconds = 0;
   std::string mode;
   std::string mount;
+  /// What is wrong with the configuration file, because of which the daemon goes by what it had
+  /// before; empty where nothing is.
+  std::string configuration_mistake;
   Passthrough passthrough;
   StoreStatus store;
   CacheStatus cache;

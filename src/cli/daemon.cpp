@@ -12,6 +12,7 @@
 #include "cli/predecessor.hpp"
 #include "cli/setting_flags.hpp"
 #include "cli/stop_signals.hpp"
+#include "fuse/session_records.hpp"
 #include "keeper/exit_status.hpp"
 #include "keeper/session_memory.hpp"
 
@@ -70,10 +71,8 @@ class DaemonCommand final : public Command {
     const OutsideMount outside;
     outside.check("the keeper's socket", keeper_socket_);
     outside.check("the configuration file", config_file(context.setting_sources()));
-    const LoadedSettings loaded = flags_.load(context);
-    const Settings& settings = loaded.settings;
-    outside.check(settings);
-    const Log log = Log::to_stderr(settings.log_level);
+    std::string mistake;  // in the configuration
+    std::optional<LoadedSettings> loaded = load_if_right(context, mistake);
     const Fd stop = block_stop_signals();
     const Fd reload = reload_signal();
     raise_descriptor_limit();
@@ -82,13 +81,24 @@ class DaemonCommand final : public Command {
       keeper::KeeperClient keeper = keeper_socket_.empty()
                                         ? keeper::KeeperClient(Fd(keeper_fd_))
                                         : keeper::KeeperClient::connect(keeper_socket_);
-      control::ListenSocket control = prepare(settings);
-      served = true;  // where the hello says kBusy, it is
-      keeper::Session session = after_predecessor([&] { return keeper.hello(); });
-      served = is_served(session);
-      Node node({.loaded = loaded, .load = [&] { return load_again(context); }},
-                {.keeper = std::move(keeper), .control = std::move(control)}, std::move(session),
-                log);
+      std::optional<keeper::Session> session;
+      const auto hello = [&] {
+        served = true;  // where the hello says kBusy, it is
+        session = after_predecessor([&] { return keeper.hello(); });
+        served = is_served(*session);
+      };
+      if (!loaded) {
+        hello();
+        loaded = load_as_before(context, *session, mistake);
+      }
+      outside.check(loaded->settings);
+      const Log log = Log::to_stderr(loaded->settings.log_level);
+      if (!mistake.empty()) log.error("going on with the configuration as it was: {}", mistake);
+      control::ListenSocket control = prepare(loaded->settings);
+      if (!session) hello();
+      Node node(
+          {.loaded = *loaded, .mistake = mistake, .load = [&] { return load_again(context); }},
+          {.keeper = std::move(keeper), .control = std::move(control)}, *std::move(session), log);
       // 0 would tell the keeper to unmount.
       if (node.run(stop.value(), reload.value()) == Node::End::kLost) return ExitCode::kFailed;
     } catch (const Error& error) {
@@ -106,6 +116,24 @@ class DaemonCommand final : public Command {
   static bool is_served(const keeper::Session& session) {
     return keeper::SessionMemory(session.memory).init_state() ==
            keeper::SessionMemory::InitState::kDone;
+  }
+
+  std::optional<LoadedSettings> load_if_right(const Context& context, std::string& mistake) const {
+    try {
+      return flags_.load(context);
+    } catch (const UsageError& error) {
+      mistake = error.what();
+      return std::nullopt;
+    }
+  }
+
+  /// What a daemon before this one went by: a mount must not end because somebody has made a
+  /// mistake in a file since.
+  LoadedSettings load_as_before(const Context& context, const keeper::Session& session,
+                                const std::string& mistake) const {
+    const auto text = fuse::SessionRecords::configuration(keeper::SessionMemory(session.memory));
+    if (!text) throw UsageError(mistake);
+    return flags_.load(context, text);
   }
 
   LoadedSettings load_again(const Context& context) const {

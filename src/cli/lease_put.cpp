@@ -35,7 +35,7 @@ class LeasePutCommand final : public Command {
                    bandwidth_);
     options.number(
         {"--priority", "NUMBER", "Of leases that are due at the same time, the higher goes first."},
-        priority_, 0, kMostPriority);
+        priority_, -kMostPriority, kMostPriority);
     options.option(
         {"--owner", "TEXT", "For whom; as before, or the user who takes it, where none is given."},
         request_.owner);
@@ -65,7 +65,7 @@ class LeasePutCommand final : public Command {
   }
 
  private:
-  static constexpr unsigned kMostPriority = 1'000'000;
+  static constexpr int kMostPriority = 1'000'000;
 
   [[nodiscard]] std::uint64_t bandwidth() const {
     if (bandwidth_.empty()) return 0;
@@ -79,7 +79,7 @@ class LeasePutCommand final : public Command {
   std::string id_;
   std::string for_;
   std::string bandwidth_;
-  unsigned priority_ = 0;
+  int priority_ = 0;
   api::LeaseRequest request_;
 };
 

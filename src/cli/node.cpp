@@ -224,7 +224,9 @@ void Node::start(control::ListenSocket control, const Log& log) {
   });
   router_ = std::make_unique<control::Router>(*service_, log.named("control"));
   at_run_time_.with([&](AtRunTime& now) {
-    now = {.tenants = settings_.tenants, .effective = configuration_.loaded.effective};
+    now = {.tenants = settings_.tenants,
+           .effective = configuration_.loaded.effective,
+           .mistake = configuration_.mistake};
   });
   models_ = std::make_unique<ModelReconciler>(
       ModelReconciler::Parts{.service = *service_,
@@ -289,6 +291,7 @@ void Node::on_ready() {
   }
   probe_passthrough();
   ready_ = true;
+  remember(configuration_.loaded);
   const fuse::PassthroughStatus status = modes_.status();
   log_.info("{} is served{}", session_handle_.mountpoint,
             status.active ? "" : ", without passthrough: " + status.reason);
@@ -345,10 +348,21 @@ Node::End Node::run(int stop_descriptor, int reload_descriptor) {
 
 control::MountInfo Node::mount_info() {
   const fuse::PassthroughStatus status = modes_.status();
-  return {.mountpoint = session_handle_.mountpoint,
-          .keeper_pid = session_handle_.keeper_pid,
-          .passthrough_active = status.active,
-          .passthrough_reason = status.reason};
+  return {
+      .mountpoint = session_handle_.mountpoint,
+      .keeper_pid = session_handle_.keeper_pid,
+      .passthrough_active = status.active,
+      .passthrough_reason = status.reason,
+      .configuration_mistake = at_run_time_.with([](const AtRunTime& now) { return now.mistake; })};
+}
+
+void Node::remember(const LoadedSettings& loaded) noexcept {
+  try {
+    records_.remember_configuration(loaded.file_text);
+  } catch (const std::exception& error) {
+    log_.warning("a successor will not know this configuration if its file breaks: {}",
+                 error.what());
+  }
 }
 
 // So that the log says it now what is wrong with them. It may be put right at any time.
@@ -415,6 +429,8 @@ api::ConfigDiff Node::apply_settings() {
   auto now = at_run_time_.lock();
   api::ConfigDiff diff = difference(wanted, *now);
   take_over(wanted, *now);
+  now->mistake.clear();
+  remember(wanted);
   models_->declare(models_of(wanted.settings));
   return diff;
 }

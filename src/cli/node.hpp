@@ -52,6 +52,7 @@ class Node final : public control::MountView, private cache::EvictionObserver {
   };
   struct Configuration {
     LoadedSettings loaded;
+    std::string mistake;  ///< in the file, which is why `loaded` is what it had before; else empty
     /// Reads them again, on any thread. Throws Error.
     std::function<LoadedSettings()> load;
   };
@@ -94,9 +95,11 @@ class Node final : public control::MountView, private cache::EvictionObserver {
   struct AtRunTime {
     std::vector<cache::Tenant> tenants;
     std::vector<EffectiveSetting> effective;
+    std::string mistake;  ///< in the configuration file
   };
   [[nodiscard]] api::ConfigDiff difference(const LoadedSettings& wanted,
                                            const AtRunTime& now) const;
+  void remember(const LoadedSettings& loaded) noexcept;
   void take_over(const LoadedSettings& wanted, AtRunTime& now);
   [[nodiscard]] api::ConfigDiff apply_settings();
   void reload_quietly() noexcept;

@@ -59,6 +59,12 @@ void Options::number(const OptionText& option, unsigned& value, unsigned least, 
       ->check(CLI::Range(least, most));
 }
 
+void Options::number(const OptionText& option, int& value, int least, int most) {
+  app_.add_option(option.names, value, option.text)
+      ->type_name(option.value)
+      ->check(CLI::Range(least, most));
+}
+
 void Options::descriptor(const OptionText& option, int& value) {
   app_.add_option(option.names, value, option.text)->type_name(option.value);
 }

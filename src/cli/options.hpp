@@ -43,6 +43,7 @@ class Options {
   void repeated_option(const OptionText& option, std::vector<std::string>& values);
   /// A whole number from `least` to `most`; anything else is wrong usage.
   void number(const OptionText& option, unsigned& value, unsigned least, unsigned most);
+  void number(const OptionText& option, int& value, int least, int most);
   /// A file descriptor that was inherited.
   void descriptor(const OptionText& option, int& value);
 

@@ -64,8 +64,10 @@ void SettingFlags::declare(Options& options) {
   }
 }
 
-LoadedSettings SettingFlags::load(const Context& context) const {
+LoadedSettings SettingFlags::load(const Context& context,
+                                  const std::optional<std::string>& file_text) const {
   SettingSources sources = context.setting_sources();
+  sources.config_text = file_text;
   sources.flags.insert(values_.begin(), values_.end());
   sources.model_flags = models_;
   try {

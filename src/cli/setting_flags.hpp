@@ -20,7 +20,10 @@ class SettingFlags {
   void declare(Options& options);
   /// Flags, environment and file together. UsageError with what is wrong and where it stands. Paths
   /// in flags are relative to the working directory.
-  [[nodiscard]] LoadedSettings load(const Context& context) const;
+  [[nodiscard]] LoadedSettings load(const Context& context) const { return load(context, {}); }
+  /// The same with `file_text` in place of what the file has.
+  [[nodiscard]] LoadedSettings load(const Context& context,
+                                    const std::optional<std::string>& file_text) const;
   /// The same flags again, for a process that is to have the same settings; with --config, but not
   /// --socket.
   [[nodiscard]] std::vector<std::string> arguments(const Context& context) const;

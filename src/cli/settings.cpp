@@ -47,18 +47,25 @@ ConfigPath config_path(const SettingSources& sources) {
   return {std::filesystem::path(kDefaultConfig), false};
 }
 
-ConfigFile read_config(const SettingSources& sources, UnknownKeys unknown_keys) {
+/// Nothing where there is no file, and nobody named one.
+std::string config_text(const SettingSources& sources, UnknownKeys unknown_keys) {
+  if (sources.config_text) return *sources.config_text;
   const ConfigPath config = config_path(sources);
-  std::string text;
   try {
-    text = read_file(config.path, kMaxConfigBytes);
+    return read_file(config.path, kMaxConfigBytes);
   } catch (const Error& error) {
     const bool absent = error.code() == Errc::kNotFound ||
                         (error.code() == Errc::kPermission && unknown_keys == UnknownKeys::kIgnore);
-    if (absent && !config.required) return {};
+    if (absent && !config.required) return "";
     throw Error(error.code(), fmt::format("configuration file: {}", error.what()));
   }
-  return parse_config(text, fmt::format("file {}", config.path.string()), unknown_keys);
+}
+
+ConfigFile parsed_config(const std::string& text, const SettingSources& sources,
+                         UnknownKeys unknown_keys) {
+  if (text.empty() && !config_path(sources).required) return {};
+  return parse_config(text, fmt::format("file {}", config_path(sources).path.string()),
+                      unknown_keys);
 }
 
 /// Where the text of a setting stands, highest precedence first.
@@ -230,8 +237,9 @@ std::filesystem::path config_file(const SettingSources& sources) {
 }
 
 LoadedSettings load_settings(const SettingSources& sources) {
-  const ConfigFile file = read_config(sources, UnknownKeys::kRefuse);
   LoadedSettings loaded;
+  loaded.file_text = config_text(sources, UnknownKeys::kRefuse);
+  const ConfigFile file = parsed_config(loaded.file_text, sources, UnknownKeys::kRefuse);
   for (const Setting& setting : setting_table()) {
     const auto [text, origin] = text_and_origin(setting, sources, file);
     apply(setting, text, origin, loaded.settings);
@@ -257,7 +265,10 @@ EffectiveSetting load_setting(std::string_view name, const SettingSources& sourc
   ConfigFile file;
   const bool decided = value_of(sources.flags, name).has_value() ||
                        variable_of(sources.environment, environment_variable(*setting)).has_value();
-  if (!decided) file = read_config(sources, UnknownKeys::kIgnore);
+  if (!decided) {
+    const std::string text = config_text(sources, UnknownKeys::kIgnore);
+    file = parsed_config(text, sources, UnknownKeys::kIgnore);
+  }
   const auto [text, origin] = text_and_origin(*setting, sources, file);
   Settings settings;
   apply(*setting, text, origin, settings);

@@ -93,6 +93,7 @@ struct EffectiveSetting {
 
 struct LoadedSettings {
   Settings settings;
+  std::string file_text;  ///< what the configuration file had; empty where there is none
   std::vector<EffectiveSetting> effective;  ///< in the order of the table
 };
 
@@ -103,7 +104,8 @@ struct SettingSources {
   std::map<std::string, std::string> environment;
   /// The configuration file; nullopt means kDefaultConfig, which need not exist.
   std::optional<std::filesystem::path> config;
-  unsigned processors = 1;  ///< what a number of threads of 0 is worked out from
+  std::optional<std::string> config_text;  ///< in place of what the file has now
+  unsigned processors = 1;                 ///< what a number of threads of 0 is worked out from
 };
 
 inline constexpr std::string_view kDefaultConfig = "/etc/weightfs/config.json";

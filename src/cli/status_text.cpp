@@ -108,6 +108,9 @@ std::string status_text(const api::Status& status) {
                                  readable_duration(std::chrono::seconds(status.uptime_seconds)),
                                  status.mode));
   text += line("mount", mount_text(status));
+  if (!status.configuration_mistake.empty()) {
+    text += line("configuration", "as it was before: " + status.configuration_mistake);
+  }
   text += line("store", store_text(status.store));
   if (!status.store.degraded.empty()) {
     text += line("degraded", fmt::format("{}{}", status.store.degraded,

@@ -21,7 +21,8 @@ struct MountInfo {
   std::string mountpoint;
   std::int64_t keeper_pid = 0;
   bool passthrough_active = false;
-  std::string passthrough_reason;  ///< why not
+  std::string passthrough_reason;     ///< why not
+  std::string configuration_mistake;  ///< as api::Status
 };
 
 /// Whether a flip waits for who is loading through the name.

@@ -149,6 +149,7 @@ api::Status Service::status() {
       .uptime_seconds = static_cast<std::uint64_t>(up.count()),
       .mode = std::string(cache::name(parts_.cache.mode())),
       .mount = mount.mountpoint,
+      .configuration_mistake = mount.configuration_mistake,
       .passthrough = {.active = mount.passthrough_active, .reason = mount.passthrough_reason},
       .store = store_status(parts_.store),
       .cache = {.hits = counters.hits,

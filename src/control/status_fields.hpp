@@ -154,6 +154,7 @@ void each_field(IsValue<api::Status> auto& value, auto&& visit) {
   visit("uptime_seconds", value.uptime_seconds);
   visit("mode", value.mode);
   visit("mount", value.mount);
+  visit("configuration_mistake", value.configuration_mistake);
   visit("passthrough", value.passthrough);
   visit("store", value.store);
   visit("cache", value.cache);

@@ -32,7 +32,7 @@ namespace {
 constexpr std::uint64_t kMagic = 0x314d'454d'5346'5757ULL;  // "WWFSMEM1"
 constexpr std::uint32_t kVersion = 3;
 constexpr std::size_t kMaxInit = 1 << 10;
-constexpr std::size_t kMaxRecord = 64 << 10;
+constexpr std::size_t kMaxRecord = 1 << 20;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 constexpr std::uint64_t kFree = 0;  // no node id is 0 (FUSE_ROOT_ID is 1)
 constexpr std::uint64_t kSecondArea = 1ULL << 63;

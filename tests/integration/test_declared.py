@@ -155,3 +155,65 @@ def test_who_reads_a_declared_model_that_gets_another_source_finishes_on_the_old
     finally:
         os.close(folder_before)
     same_tree(root, other)
+
+
+def test_a_file_that_breaks_does_not_end_the_mount_with_the_daemon(weightfs, nginx, small, mode):
+    """The successor of a killed daemon goes by what the file had when it was right, and says so."""
+    source = nginx.url("small/")
+    mounted = weightfs({}, config={"models": [{"name": "org/kept", "source": source}], "connections": 7},
+                       passthrough=mode == "passthrough")
+    with open(mounted.mount / "org/kept" / small.shards[0], "rb", buffering=0) as held:
+        assert held.read(4096) == small.data(small.shards[0])[:4096]
+        (mounted.folder / "config.json").write_text('{"connections": "a few"')
+        for _ in range(2):  # the successor's successor, too
+            mounted.wait_new_daemon(mounted.kill_daemon())
+        assert held.read(4096) == small.data(small.shards[0])[4096:8192]
+        same_tree(mounted.mount / "org/kept", small)
+    status = mounted.status()
+    assert "not JSON" in status["configuration_mistake"]
+    assert "as it was before" in mounted.cli("status").stdout
+    refused = mounted.cli("reload", check=False)
+    assert refused.returncode == 1 and "not JSON" in refused.stderr
+
+    declare(mounted, {"name": "org/other", "source": source})
+    mounted.cli("reload")
+    assert mounted.status()["configuration_mistake"] == ""
+    (mounted.folder / "config.json").unlink()
+    mounted.wait_new_daemon(mounted.kill_daemon())
+    assert names(mounted).keys() == {"org/other"}, "what it had last is what counts"
+
+
+def test_reload_takes_over_tenants_and_refuses_floors_beyond_the_capacity(weightfs, nginx, folder):
+    mounted = weightfs({"search/small": nginx.url("small/")}, config={
+        "capacity": "100MB", "tenants": {"search": {"floor": "10MB", "match": {"path": "search/"}}}})
+
+    def tenants():
+        return {one["name"]: one["floor"] for one in mounted.status()["policy"]["tenants"]}
+    assert tenants() == {"search": 10_000_000}
+    wanted = {"search": {"floor": "60MB", "match": {"path": "search/"}},
+              "lab": {"floor": "50MB", "match": {"path": "lab/"}}}
+    declare(mounted, capacity="100MB", tenants=wanted)
+    refused = mounted.cli("reload", check=False)
+    assert refused.returncode == 1 and "capacity" in refused.stderr, refused
+    checked = mounted.cli("config", "check", "--config", mounted.folder / "config.json", "--store", mounted.store,
+                          check=False)
+    assert checked.returncode == 2 and "capacity" in checked.stderr, checked
+    assert tenants() == {"search": 10_000_000}
+    wanted["lab"]["floor"] = "30MB"
+    declare(mounted, capacity="100MB", tenants=wanted)
+    mounted.cli("reload")
+    assert tenants() == {"search": 60_000_000, "lab": 30_000_000}
+
+
+def test_rm_tells_beforehand_what_would_go(weightfs, nginx, small):
+    source = nginx.url("small/")
+    mounted = weightfs({"org/one": source, "org/two": source})
+    mounted.wait("org/one")
+    blobs = mounted.blobs()
+    assert mounted.json("rm", "org/one", "--dry-run")["bytes"] == 0, "the other has the same files"
+    mounted.cli("rm", "org/two")
+    would = mounted.json("rm", "org/one", "--dry-run")
+    assert would["bytes"] == sum(file.size for file in small.files.values())
+    assert mounted.blobs() == blobs and names(mounted).keys() == {"org/one"}
+    assert mounted.json("rm", "org/one")["bytes"] == would["bytes"]
+    until(lambda: not mounted.blobs(), 10, "all of it is gone")
