@@ -32,7 +32,6 @@ namespace {
 constexpr std::uint64_t kMagic = 0x314d'454d'5346'5757ULL;  // "WWFSMEM1"
 constexpr std::uint32_t kVersion = 3;
 constexpr std::size_t kMaxInit = 1 << 10;
-constexpr std::size_t kMaxRecord = 1 << 20;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 constexpr std::uint64_t kFree = 0;  // no node id is 0 (FUSE_ROOT_ID is 1)
 constexpr std::uint64_t kSecondArea = 1ULL << 63;
@@ -150,7 +149,8 @@ class SessionMemory::State {
       if (size - at < sizeof length) corrupt("the log ends inside a record");
       std::memcpy(&length, begin + at, sizeof length);
       at += sizeof length;
-      if (length > kMaxRecord || size - at < length) corrupt("a record is longer than the log");
+      if (length > SessionMemory::kMaxRecord || size - at < length)
+        corrupt("a record is longer than the log");
       visit(std::string_view(reinterpret_cast<const char*>(begin + at), length));
       at += length;
     }
@@ -274,7 +274,7 @@ std::vector<std::byte> SessionMemory::saved_init() const {
 }
 
 void SessionMemory::append(std::string_view record) {
-  if (record.size() > kMaxRecord) {
+  if (record.size() > SessionMemory::kMaxRecord) {
     throw Error(Errc::kInvalid, "a session record of " + std::to_string(record.size()) + " bytes");
   }
   auto writers = state_->index.lock();
@@ -313,7 +313,8 @@ bool SessionMemory::compaction_due() const {
   auto index = state_->index.lock();
   const std::uint64_t size = state_->log().size;
   if (size - index->kept < kSmallLog) return false;
-  return size >= 2 * index->kept || kLogBytes - size < sizeof(std::uint32_t) + kMaxRecord;
+  return size >= 2 * index->kept ||
+         kLogBytes - size < sizeof(std::uint32_t) + SessionMemory::kMaxRecord;
 }
 
 std::optional<SessionMemory::Backing> SessionMemory::backing(std::uint64_t node_id) const {

@@ -31,6 +31,7 @@ class SessionMemory {
  public:
   static constexpr std::size_t kMaxOpens = 256 << 10;
   static constexpr std::uint64_t kLogBytes = 128ULL << 20;
+  static constexpr std::size_t kMaxRecord = 1 << 20;  ///< bytes
 
   /// A new, empty memory; for the keeper. Sealed against resizing.
   [[nodiscard]] static Fd create();

@@ -144,9 +144,10 @@ TEST_CASE("a full table and a full log say so and keep what they have") {
   CHECK(SessionMemory(memory).backings().size() == SessionMemory::kMaxOpens);
   session.remove_open(77, some);
   session.add_open(1U << 30, 1, 1U << 30);
-  CHECK(error_of([&] { session.append(std::string((64 << 10) + 1, 'x')); }) == Errc::kInvalid);
+  CHECK(error_of([&] { session.append(std::string(SessionMemory::kMaxRecord + 1, 'x')); }) ==
+        Errc::kInvalid);
 
-  const std::string record(64 << 10, 'x');
+  const std::string record(SessionMemory::kMaxRecord, 'x');
   std::size_t appended = 0;
   while (!error_of([&] { session.append(record); })) ++appended;
   CHECK(appended == SessionMemory::kLogBytes / (record.size() + 4));
