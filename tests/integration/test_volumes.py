@@ -89,7 +89,7 @@ def test_models_are_spread_over_both_disks_and_found_again(weightfs, origin, dis
 
 def test_a_disk_that_becomes_read_only_is_set_aside_and_its_successor_used(weightfs, origin, disks, tree,
                                                                           folder, mode):
-    slow, origin = origin(folder / "tree", rate="1m"), origin(folder / "tree")
+    slow, origin = origin(folder / "tree", rate="300k"), origin(folder / "tree")
     mounted = weightfs(sources(origin, FIRST), store=both(disks), passthrough=mode == "passthrough")
     mounted.wait(FIRST)
     plain, until_file = tree[FIRST], folder / "stop"
