@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/quantity.hpp"
-#include "snapshot/reference.hpp"
+#include "snapshot/hub_reference.hpp"
 
 #include <fmt/format.h>
 
@@ -124,18 +124,6 @@ std::filesystem::path absolute_path(const std::string& text) {
   // "/a/" names the same directory as "/a", and "<store>-state" must stand beside it.
   auto normal = path.lexically_normal();
   return normal.has_filename() ? normal : normal.parent_path();
-}
-
-std::string web_url(const std::string& text) {
-  const auto reference = snapshot::Reference::parse(text);
-  if (reference.scheme() != snapshot::Scheme::kHttp &&
-      reference.scheme() != snapshot::Scheme::kHttps) {
-    throw Error(Errc::kInvalid,
-                fmt::format("'{}' is no http(s) URL", snapshot::shown_source(text)));
-  }
-  std::string url = reference.text();
-  while (url.ends_with('/')) url.pop_back();
-  return url;
 }
 
 std::vector<std::filesystem::path> absolute_paths(const std::string& text) {
@@ -318,7 +306,7 @@ constexpr std::array kTable{
             [](const Settings& s) { return s.credentials.file.string(); }},
     Setting{"hf_endpoint", kText, "URL", "https://huggingface.co",
             "The Hugging Face Hub, or a mirror of it, that hf:// sources are read from.",
-            [](Settings& s, const std::string& t) { s.hub.endpoint = web_url(t); },
+            [](Settings& s, const std::string& t) { s.hub.endpoint = snapshot::hub_endpoint(t); },
             [](const Settings& s) { return s.hub.endpoint; }, "HF_ENDPOINT"},
     Setting{"hf_token_path", kText, "PATH", "",
             "File with the token for it, read again when it changes; the daemon's user must be able to. "

@@ -2,6 +2,7 @@
 // Copyright the weightfs authors
 #include "digest/digest.hpp"
 
+#include "digest/hex.hpp"
 #include "digest/sha256.hpp"
 
 #include <span>
@@ -38,13 +39,7 @@ Digest Digest::of(std::string_view data) {
 }
 
 std::string Digest::hex() const {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text(2 * kSize, '0');
-  for (std::size_t i = 0; i < kSize; ++i) {
-    text[2 * i] = kDigits[bytes_[i] >> 4];
-    text[2 * i + 1] = kDigits[bytes_[i] & 15];
-  }
-  return text;
+  return weightfs::hex(bytes_);
 }
 
 }  // namespace weightfs

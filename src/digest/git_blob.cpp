@@ -3,11 +3,13 @@
 #include "digest/git_blob.hpp"
 
 #include "base/error.hpp"
+#include "digest/hex.hpp"
 
 #include <openssl/evp.h>
 
 #include <array>
 #include <memory>
+#include <span>
 
 namespace weightfs {
 
@@ -24,13 +26,7 @@ std::string git_blob_id(std::string_view content) {
       EVP_DigestFinal_ex(context.get(), bytes.data(), &size) != 1) {
     throw Error(Errc::kInternal, "SHA-1 is not available");
   }
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string hex;
-  for (unsigned i = 0; i < size; ++i) {
-    hex += kDigits[bytes[i] >> 4];
-    hex += kDigits[bytes[i] & 15];
-  }
-  return hex;
+  return hex(std::span(bytes).first(size));
 }
 
 }  // namespace weightfs

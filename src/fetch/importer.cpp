@@ -5,16 +5,13 @@
 #include "base/thread.hpp"
 #include "io/direct_file.hpp"
 #include "source/file/local_copy.hpp"
+#include "source/side_by_side.hpp"
 #include "store/partial_blob.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <exception>
 #include <span>
-#include <thread>
 #include <utility>
 
 namespace weightfs::fetch {
@@ -65,32 +62,9 @@ void Importer::run(const std::vector<File>& files, const std::stop_token& stop) 
     }
   }
 
-  Synchronized<std::exception_ptr> failure;
-  std::stop_source stopping;
-  const std::stop_callback pass_on(stop, [&] { stopping.request_stop(); });
-  {
-    std::vector<std::jthread> threads;
-    for (unsigned i = 0; i < std::max(1U, options_.files_at_once); ++i) {
-      threads.push_back(start_thread(fmt::format("import-{}", i), [&](const std::stop_token&) {
-        try {
-          while (!stopping.stop_requested()) {
-            const std::size_t index = next_++;
-            if (index >= order.size()) return;
-            look_at(*order[index], stopping.get_token());
-          }
-        } catch (...) {
-          failure.with([](std::exception_ptr& first) {
-            if (!first) first = std::current_exception();
-          });
-          stopping.request_stop();
-        }
-      }));
-    }
-  }
-  if (stop.stop_requested()) throw Error(Errc::kCancelled, "the daemon is stopping");
-  if (const auto first = failure.with([](const auto& error) { return error; })) {
-    std::rethrow_exception(first);
-  }
+  source::side_by_side(
+      "import", std::max(1U, options_.files_at_once), order.size(), stop,
+      [&](std::size_t index, const std::stop_token& end) { look_at(*order[index], end); });
 }
 
 void Importer::look_at(const File& file, const std::stop_token& stop) {

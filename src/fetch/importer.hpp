@@ -10,7 +10,6 @@
 #include "source/file/local_tree.hpp"
 #include "store/store.hpp"
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -117,7 +116,6 @@ class Importer {
   const Parts parts_;
   const Options options_;
   std::counting_semaphore<> hashing_;
-  std::atomic<std::size_t> next_ = 0;
   /// Contents that are being taken, and the other files that have them.
   Synchronized<std::unordered_map<Digest, std::vector<Found>>> taking_;
   Synchronized<std::unordered_map<Digest, std::shared_ptr<Admission>>> admissions_;

@@ -67,13 +67,7 @@ bool is_revision(std::string_view text) noexcept {
 
 std::string endpoint_of(std::string_view query, std::string_view whole) {
   if (!query.starts_with(kEndpoint)) refuse("has a query that is not ?endpoint=URL", whole);
-  const Reference url = Reference::parse(query.substr(kEndpoint.size()));
-  const bool is_http = url.scheme() == Scheme::kHttp || url.scheme() == Scheme::kHttps;
-  if (!is_http || url.text().find('?') != std::string::npos)
-    refuse("has an endpoint that is no http(s) URL", whole);
-  std::string text = url.text();
-  while (text.ends_with('/')) text.pop_back();
-  return text;
+  return hub_endpoint(query.substr(kEndpoint.size()));
 }
 
 }  // namespace
@@ -126,6 +120,19 @@ std::string HubReference::cache_folder() const {
 
 bool HubReference::is_commit() const noexcept {
   return is_git_id(revision);
+}
+
+std::string hub_endpoint(std::string_view url) {
+  const Reference reference = Reference::parse(url);
+  const bool is_http = reference.scheme() == Scheme::kHttp || reference.scheme() == Scheme::kHttps;
+  std::string text = reference.text();
+  if (!is_http || text.find('?') != std::string::npos) {
+    throw Error(Errc::kInvalid,
+                fmt::format("{} is no http(s) URL of a Hub; an example: https://huggingface.co",
+                            shown_source(url)));
+  }
+  while (text.ends_with('/')) text.pop_back();
+  return text;
 }
 
 std::optional<HubReference> hub_reference_of(std::string_view source) {

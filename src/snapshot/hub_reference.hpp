@@ -39,6 +39,10 @@ struct HubReference {
   bool operator==(const HubReference&) const = default;
 };
 
+/// The URL of a Hub as endpoints are written: http(s)://host[:port][/path], without '/' at its end.
+/// Error(kInvalid) for one that is no http(s) URL, or has a query.
+[[nodiscard]] std::string hub_endpoint(std::string_view url);
+
 /// Which repository of a Hub a source shows, whole or by patterns, the first one where it names
 /// several; nullopt for one that shows something else, and for text that is no source at all. Pure.
 [[nodiscard]] std::optional<HubReference> hub_reference_of(std::string_view source);

@@ -2,6 +2,7 @@
 // Copyright the weightfs authors
 #include "source/side_by_side.hpp"
 
+#include "base/error.hpp"
 #include "base/synchronized.hpp"
 #include "base/thread.hpp"
 
@@ -22,7 +23,11 @@ void side_by_side(const std::string& name, std::size_t threads, std::size_t coun
   Synchronized<std::exception_ptr> failure;
   const auto in_turn = [&]() noexcept {
     try {
-      for (std::size_t i = next++; i < count; i = next++) work(i, end.get_token());
+      while (!end.stop_requested()) {
+        const std::size_t index = next++;
+        if (index >= count) return;
+        work(index, end.get_token());
+      }
     } catch (...) {
       failure.with([](std::exception_ptr& first) {
         if (!first) first = std::current_exception();  // later ones are "cancelled"
@@ -40,6 +45,7 @@ void side_by_side(const std::string& name, std::size_t threads, std::size_t coun
   failure.with([](const std::exception_ptr& first) {
     if (first) std::rethrow_exception(first);
   });
+  if (stop.stop_requested()) throw Error(Errc::kCancelled, "cancelled");
 }
 
 }  // namespace weightfs::source

@@ -7,13 +7,13 @@ import json
 import os
 import subprocess
 import sys
-import threading
 
 import pytest
 
 import models
 import mounts
 from pod import own_cgroup
+from sampling import Highest
 from waiting import until
 
 MB = 1 << 20
@@ -89,29 +89,11 @@ def settled(mounted, name):
     until(lambda: complete(mounted, name), 30, f"{name} is complete")
 
 
-class Watch:
-    """Samples how much of a disk is used, until the end of the block."""
-
-    def __init__(self, disk):
-        self.disk, self.most, self.samples = disk, 0, 0
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def _run(self):
-        while not self._ended.wait(0.01):
-            of = os.statvfs(self.disk)
-            self.most = max(self.most, (of.f_blocks - of.f_bfree) * of.f_frsize)
-            self.samples += 1
-
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._ended.set()
-        self._thread.join()
-
-
 def mounts_used(disk):
     of = os.statvfs(disk)
     return (of.f_blocks - of.f_bfree) * of.f_frsize
+
+
+def watch(disk):
+    """How much of a disk is used at most, in the block."""
+    return Highest(lambda: mounts_used(disk))

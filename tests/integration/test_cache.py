@@ -11,7 +11,7 @@ import pytest
 
 import models
 import mounts
-from fleet import LIMIT, MB, SHARD, SHARDS, Watch, complete, consume, mounts_used, right, settled
+from fleet import LIMIT, MB, SHARD, SHARDS, complete, consume, mounts_used, right, settled, watch
 from readers import pread_all, same_tree
 from waiting import until
 
@@ -20,13 +20,13 @@ def test_the_least_recently_used_model_goes_and_the_disk_never_passes_its_limit(
     mounted = cache()
     empty = mounts_used(disk)
     names = list(fleet)
-    with Watch(disk) as watch:
+    with watch(disk) as disk_use:
         for name in names[:4]:
             mounted.wait(name)
         assert consume(mounted, names[0], "again") == right(fleet[names[0]])
         mounted.wait(names[4])
-    assert watch.samples > 10
-    assert watch.most - empty <= LIMIT + MB, "the index and the maps may have a little more"
+    assert disk_use.samples > 10
+    assert disk_use.most - empty <= LIMIT + MB, "the index and the maps may have a little more"
     assert [complete(mounted, name) for name in names[:5]] == [True, False, True, True, True]
     policy = mounted.status()["policy"]
     assert policy["evictions"] == 1 and policy["used"] <= policy["limit"] == LIMIT
@@ -70,13 +70,13 @@ def test_what_is_pinned_open_or_mapped_survives_a_flood(cache, fleet, disk):
     settled(mounted, pinned)
     mounted.wait(held)
     empty = mounts_used(disk) - mounted.status()["policy"]["used"]
-    with Watch(disk) as watch, Holders(mounted.mount / held, fleet[held], 8) as holders:
+    with watch(disk) as disk_use, Holders(mounted.mount / held, fleet[held], 8) as holders:
         for name in 2 * names[2:]:
             assert consume(mounted, name, "flood", held=2) == right(fleet[name])
             mounts.drop_caches()
             holders.check()
         assert complete(mounted, pinned) and complete(mounted, held)
-    assert watch.most - empty <= LIMIT + MB
+    assert disk_use.most - empty <= LIMIT + MB
     assert mounted.status()["policy"]["evictions"] >= 5
     # Nobody holds it any more: it goes in its turn.
     for name in names[2:6]:
@@ -219,7 +219,7 @@ def test_on_a_full_disk_current_confirmed_pinned_and_leased_survive_a_new_revisi
     mounted.cli("lease", "put", "job", leased, "--for", "1h")
     for name in (pinned, leased):
         settled(mounted, name)
-    with Watch(disk) as watch, Holders(mounted.mount / "org/m", confirmed, 8) as holders:
+    with watch(disk) as disk_use, Holders(mounted.mount / "org/m", confirmed, 8) as holders:
         shutil.rmtree(folder / "root/m")
         current = models.copy(fleet["org/m1"], folder / "root/m")
         mounted.cli("update", "org/m")
@@ -233,8 +233,8 @@ def test_on_a_full_disk_current_confirmed_pinned_and_leased_survive_a_new_revisi
         assert complete(mounted, pinned) and complete(mounted, leased)
     of = os.statvfs(disk)
     reserved = (of.f_bfree - of.f_bavail) * of.f_frsize
-    assert watch.samples > 10
-    assert watch.most <= size - reserved - size // 20 + MB, "min_free holds; the index may have a little more"
+    assert disk_use.samples > 10
+    assert disk_use.most <= size - reserved - size // 20 + MB, "min_free holds; the index may have a little more"
     policy = mounted.status()["policy"]
     assert policy["evictions"] >= 4 and policy["used"] <= policy["limit"] <= limit + MB
 

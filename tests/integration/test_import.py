@@ -14,6 +14,7 @@ import pytest
 
 import models
 import mounts
+from consumer import load as tree
 from hub import Hub
 from repositories import Repository
 from test_local_source import shared_extents, used
@@ -35,11 +36,6 @@ SLOW = ["--write-bandwidth", "6MB"]  # bytes per second: 24 MB are under way lon
 
 def sha256(content):
     return hashlib.sha256(content).hexdigest()
-
-
-def tree(folder):
-    folder = pathlib.Path(folder)
-    return {str(path.relative_to(folder)): sha256(path.read_bytes()) for path in folder.rglob("*") if path.is_file()}
 
 
 EXPECTED = {path: sha256(content) for path, content in FILES.items()}

@@ -81,8 +81,7 @@ def test_the_reader_does_not_notice_that_the_first_fails_in_the_middle(node, pai
 
 
 def test_what_the_first_cannot_list_the_next_does(weightfs, pair):
-    pair[0].faults["info"] = [hostile.status(503)]
-    mounted = weightfs({}, env={"HF_ENDPOINT": "http://127.0.0.1:9"})
+    mounted = weightfs({}, env={"HF_ENDPOINT": "http://127.0.0.1:9"})  # nobody listens there
     mounted.cli("add", NAME, "--source", SOURCE, "--source", f"{SOURCE}?endpoint={pair[1].endpoint}")
     assert read(mounted) == DIGEST
     assert not pair[0].asked("cdn")
@@ -97,7 +96,7 @@ def test_bytes_of_the_first_that_are_wrong_are_not_kept_and_then_come_from_the_n
     assert DIGEST in mounted.blobs()
 
 
-def test_another_source_counts_only_for_what_it_proves_to_have(weightfs, pair, node):
+def test_another_source_counts_only_for_what_it_proves_to_have(pair, node):
     other = dict(FILES)
     other[SHARD] = WEIGHTS[:-1] + bytes([WEIGHTS[-1] ^ 1])
     pair[1].add(Repository(NAME, other))
@@ -108,7 +107,7 @@ def test_another_source_counts_only_for_what_it_proves_to_have(weightfs, pair, n
     assert not pair[1].asked("cdn", SHARD)
 
 
-def test_the_same_bytes_are_one_blob_whatever_source_they_came_by(node, pair, small, origin, weightfs, folder):
+def test_the_same_bytes_are_one_blob_whatever_source_they_came_by(node, pair, folder):
     mounted = node()
     assert read(mounted) == DIGEST
     copy = folder / "copy"

@@ -4,7 +4,6 @@
 
 import mmap
 import random
-import threading
 
 import pytest
 
@@ -12,6 +11,7 @@ import models
 import processes
 from fleet import MB, SHARD, SHARDS
 from readers import same_tree
+from sampling import Highest
 from waiting import until
 
 # What reads past the store share in memory (fetch::FetcherOptions), and what all else may take beside it: what
@@ -91,26 +91,9 @@ def test_what_was_streamed_in_another_mode_is_opened_after_it_was_evicted(cache,
         mounted.wait("org/m0")
 
 
-class Memory:
-    """The most anonymous memory that a process has had in the block, looked at again and again; bytes."""
-
-    def __init__(self, pid):
-        self.pid, self.most, self.samples = pid, 0, 0
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def _run(self):
-        while not self._over.wait(0.01):
-            self.most = max(self.most, processes.status_field(self.pid, "RssAnon") << 10)
-            self.samples += 1
-
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._over.set()
-        self._thread.join()
+def anonymous(pid):
+    """Memory of a process that no file has; bytes."""
+    return processes.status_field(pid, "RssAnon") << 10
 
 
 def same_mapped(mounted, plain, faults):
@@ -133,8 +116,9 @@ def same_mapped(mounted, plain, faults):
 def test_without_the_cache_a_mapped_file_streams_through_bounded_memory(weightfs, origin, large, mode):
     mounted = weightfs({"org/large": origin().url("large/")}, config={"mode": mode})
     before = tree(mounted.store)
-    idle = processes.status_field(mounted.pid, "RssAnon") << 10
-    with Memory(mounted.pid) as memory:
+    pid = mounted.pid
+    idle = anonymous(pid)
+    with Highest(lambda: anonymous(pid)) as memory:
         for name in large.shards:
             same_mapped(mounted.mount / "org/large" / name, large.path(name), faults=200)
     status = mounted.status()

@@ -6,6 +6,7 @@
 #include "source/file/file_error.hpp"
 #include "source/file/file_version.hpp"
 #include "source/file/local_tree.hpp"
+#include "source/file/open_directory.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,21 +15,13 @@
 #include <cerrno>
 #include <climits>
 #include <map>
-#include <memory>
+#include <set>
 #include <string_view>
 #include <utility>
 
 namespace weightfs::source {
 
 namespace {
-
-/// Each level holds a descriptor.
-constexpr std::size_t kMaxDepth = 128;
-
-struct CloseDirectory {
-  void operator()(DIR* directory) const noexcept { ::closedir(directory); }
-};
-using Directory = std::unique_ptr<DIR, CloseDirectory>;
 
 /// What the link itself says; empty if it cannot be told.
 std::string link_target(int directory, const char* name) {
@@ -64,11 +57,10 @@ class LocalTreeWalk {
   }
 
   void enter(Fd fd, const std::string& prefix, std::size_t depth) {
-    if (depth >= kMaxDepth) throw Error(Errc::kInvalid, full(prefix) + " is too deep");
+    if (depth >= kMaxWalkDepth) throw Error(Errc::kInvalid, full(prefix) + " is too deep");
     const InodeNumber inode_number = inode_number_of(fd);
-    const Directory directory(::fdopendir(fd.value()));
+    const OpenDirectory directory = open_directory(std::move(fd));
     if (!directory) throw_file_error(errno, full(prefix));
-    static_cast<void>(fd.release());  // now the DIR's
     for (;;) {
       errno = 0;
       const dirent* const entry = ::readdir(directory.get());
@@ -127,7 +119,7 @@ class LocalTreeWalk {
     // On FUSE different files may have the same number.
     const bool same = inode_number == InodeNumber::kStable;
     if (!wanted) {
-      if (same && status.st_nlink > 1 && !others_.emplace(key, true).second) return;
+      if (same && status.st_nlink > 1 && !others_.insert(key).second) return;
       ++listing_.others;
       listing_.other_bytes += size;
       return;
@@ -154,7 +146,7 @@ class LocalTreeWalk {
   const std::stop_token& stop_;
   std::uint64_t entries_ = 0;
   std::map<Key, LocalTree::File> found_;
-  std::map<Key, bool> others_;  ///< files of several names that are counted
+  std::set<Key> others_;  ///< files of several names that are counted
   LocalTree::Listing listing_;
 };
 

@@ -6,25 +6,18 @@
 #include "snapshot/byte_text.hpp"
 #include "snapshot/manifest.hpp"
 #include "source/file/file_error.hpp"
+#include "source/file/open_directory.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <algorithm>
 #include <cerrno>
-#include <memory>
 #include <string_view>
+#include <utility>
 
 namespace weightfs::source {
 
 namespace {
-
-/// Each level holds a descriptor.
-constexpr std::size_t kMaxDepth = 128;
-
-struct CloseDirectory {
-  void operator()(DIR* directory) const noexcept { ::closedir(directory); }
-};
-using Directory = std::unique_ptr<DIR, CloseDirectory>;
 
 class Walk {
  public:
@@ -46,10 +39,9 @@ class Walk {
       return ancestor.st_dev == status.st_dev && ancestor.st_ino == status.st_ino;
     });
     if (is_inside_itself) refuse(prefix, "is a link to a directory that it is in");
-    if (above_.size() >= kMaxDepth) refuse(prefix, "is too deep");
-    const Directory directory(::fdopendir(fd.value()));
+    if (above_.size() >= kMaxWalkDepth) refuse(prefix, "is too deep");
+    const OpenDirectory directory = open_directory(std::move(fd));
     if (!directory) throw_file_error(errno, full(prefix));
-    static_cast<void>(fd.release());  // now the DIR's
 
     above_.push_back(status);
     for (;;) {

@@ -111,14 +111,16 @@ Digest Hub::digest_of(const HubReference& reference, const std::string& commit,
 
 void Hub::read(const HubReference& reference, const File& file, ByteRange range, GuardedSink& sink,
                const std::stop_token& stop) {
-  if (const auto content = file.sha256 ? small_files_.content(*file.sha256) : nullptr) {
-    sink.write(range.begin, std::as_bytes(std::span(*content)).subspan(range.begin, range.size()));
-    return;
-  }
   const HubVersion version = HubVersion::parse(file.validator);
   const HubEntry entry{file.path, file.size, version.blob, file.sha256};
   if (is_in_lfs(entry)) {
     read_in_lfs(reference, version.commit, entry, sink, stop);
+    return;
+  }
+  // A Hub may list one sha256 with two sizes.
+  const auto kept = file.sha256 ? small_files_.content(*file.sha256) : nullptr;
+  if (kept && kept->size() == file.size) {
+    sink.write(range.begin, std::as_bytes(std::span(*kept)).subspan(range.begin, range.size()));
     return;
   }
   const net::Url url = client_.url_of(reference, version.commit, file.path);

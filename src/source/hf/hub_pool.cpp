@@ -2,7 +2,7 @@
 // Copyright the weightfs authors
 #include "source/hf/hub_pool.hpp"
 
-#include "net/url.hpp"
+#include "snapshot/hub_reference.hpp"
 
 #include <utility>
 
@@ -11,8 +11,7 @@ namespace weightfs::source {
 namespace {
 
 HubAccess normal(HubAccess access) {
-  while (access.endpoint.ends_with('/')) access.endpoint.pop_back();
-  static_cast<void>(net::Url::parse(access.endpoint));
+  access.endpoint = snapshot::hub_endpoint(access.endpoint);
   return access;
 }
 

@@ -20,6 +20,7 @@ namespace {
 
 /// A server may ask for a window; more than this is a mistake of somebody's clock.
 constexpr seconds kLongest{3600};
+constexpr seconds kShortest{1};
 
 /// The parameter of a structured field (RFC 9651): the digits behind ";NAME=".
 std::optional<std::uint64_t> parameter(std::string_view field, std::string_view name) {
@@ -41,14 +42,19 @@ std::optional<std::uint64_t> parameter(std::string_view field, std::string_view 
 
 std::optional<milliseconds> asked_wait(const net::ResponseHead& head) {
   constexpr std::uint64_t kMost = static_cast<std::uint64_t>(kLongest.count());
+  const bool refused = head.status == 429;
+  // Who refuses and says "now" would be asked for ever.
+  const milliseconds least = refused ? kShortest : milliseconds(0);
   const std::string limit = head.header("ratelimit").value_or("");
   if (parameter(limit, "r") == 0U) {
-    if (const auto wait = parameter(limit, "t")) return seconds(std::min(*wait, kMost));
+    if (const auto wait = parameter(limit, "t")) {
+      return std::max<milliseconds>(seconds(std::min(*wait, kMost)), least);
+    }
   }
-  if (head.status != 429) return std::nullopt;
+  if (!refused) return std::nullopt;
   const auto wait = net::parse_retry_after(head.header("retry-after").value_or(""),
                                            std::chrono::system_clock::now());
-  return std::min<milliseconds>(wait.value_or(seconds(1)), kLongest);
+  return std::clamp<milliseconds>(wait.value_or(least), least, kLongest);
 }
 
 void RateGate::heard(const net::ResponseHead& head) {

@@ -38,7 +38,7 @@ class RateGate {
 };
 
 /// The wait that `head` asks for: of RateLimit where nothing is left, else of Retry-After where
-/// its status is 429. Pure.
+/// its status is 429, a second at least and an hour at most. Pure.
 [[nodiscard]] std::optional<std::chrono::milliseconds> asked_wait(const net::ResponseHead& head);
 
 }  // namespace weightfs::source

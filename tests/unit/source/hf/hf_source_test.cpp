@@ -373,3 +373,17 @@ TEST_CASE("a Hub cannot send us where nobody may") {
     CHECK(failure->code == Errc::kInvalid);
   }
 }
+
+TEST_CASE("a Hub that lists one sha256 with two sizes is not believed") {
+  ScriptedHub hub(kFiles);
+  Fixture node(hub.access());
+  const Snapshot found = resolve(node.pool);
+  weightfs::snapshot::File file = *found.find("config.json");
+  file.size = 1000;
+  CollectingSink sink(0);
+  const auto failure =
+      failure_of([&] { node.pool.get("hf://org/name")->read(file, {0, 1000}, sink, {}); });
+  REQUIRE(failure);
+  CHECK(failure->code == Errc::kChanged);
+  CHECK(sink.bytes.empty());
+}

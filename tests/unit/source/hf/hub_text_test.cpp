@@ -3,6 +3,7 @@
 #include "digest/git_blob.hpp"
 #include "source/hf/hub_token.hpp"
 #include "source/hf/hub_tree.hpp"
+#include "source/hf/locations.hpp"
 #include "source/hf/rate_gate.hpp"
 #include "source/hf/signed_url.hpp"
 
@@ -13,6 +14,9 @@
 #include <stdlib.h>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <utility>
+#include <vector>
 
 using weightfs::Errc;
 using weightfs::git_blob_id;
@@ -54,6 +58,9 @@ TEST_CASE("the wait that a server asks for") {
   CHECK(!asked_wait(head(200, {{"ratelimit", "\"api\";r=1;t=55"}})));
   CHECK(asked_wait(head(429, {{"ratelimit", "\"api\";r=3;t=55"}, {"retry-after", "7"}})) == 7s);
   CHECK(asked_wait(head(429, {})) == 1s);
+  CHECK(asked_wait(head(429, {{"retry-after", "0"}})) == 1s);
+  CHECK(asked_wait(head(429, {{"ratelimit", "\"api\";r=0;t=0"}})) == 1s);
+  CHECK(asked_wait(head(200, {{"ratelimit", "\"api\";r=0;t=0"}})) == 0s);
   CHECK(asked_wait(head(429, {{"ratelimit", "\"api\";r=0;t=99999999999"}})) == 3600s);
   CHECK(!asked_wait(head(200, {{"ratelimit", ";;;r=;t"}})));
 }
@@ -75,4 +82,45 @@ TEST_CASE("a token file is read again when it changes") {
   CHECK(!token.current());
   std::filesystem::remove_all(folder);
   CHECK(HubToken("hf_given", file).current() == "hf_given");
+}
+
+TEST_CASE("a place is asked for once for as long as it is good, and again when it is not") {
+  const auto place = [](std::optional<std::chrono::seconds> lifetime) {
+    return HubLocation{.url = weightfs::net::Url::parse("http://storage/x"),
+                       .signed_elsewhere = true,
+                       .lifetime = lifetime};
+  };
+  for (const auto& [lifetime, asked] :
+       std::vector<std::pair<std::optional<std::chrono::seconds>, int>>{
+           {3600s, 1}, {std::nullopt, 1}, {0s, 3}, {-5s, 3}}) {
+    Locations locations;
+    int times = 0;
+    Locations::Found found;
+    for (int i = 0; i < 3; ++i) {
+      found = locations.get("file", {}, [&](const std::stop_token&) {
+        ++times;
+        return place(lifetime);
+      });
+    }
+    CHECK(times == asked);
+    locations.forget("file", found);
+    locations.get("file", {}, [&](const std::stop_token&) {
+      ++times;
+      return place(lifetime);
+    });
+    CHECK(times == asked + 1);
+  }
+  // Whoever finds out late that an old one is no good leaves the new one.
+  Locations locations;
+  int times = 0;
+  const auto find = [&](const std::stop_token&) {
+    ++times;
+    return place(3600s);
+  };
+  const Locations::Found old = locations.get("file", {}, find);
+  locations.forget("file", old);
+  locations.get("file", {}, find);
+  locations.forget("file", old);
+  locations.get("file", {}, find);
+  CHECK(times == 2);
 }
